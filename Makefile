@@ -1,0 +1,41 @@
+# make demo, make test: everything else they need they make themselves.
+PYTHON ?= python3
+BIN := .venv/bin
+PYTEST := $(BIN)/python -m pytest
+
+.PHONY: setup demo test check bench docs reliability clean
+
+setup: .venv/ready
+
+.venv/ready: pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "windage needs Python 3.11 or newer; try make PYTHON=python3.12" >&2; exit 2; }
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade pip
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,docs]'
+	@touch $@
+
+demo: setup
+	$(BIN)/windage demo
+
+test: setup
+	$(PYTEST) -n auto
+
+check: setup
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/mkdocs build --strict --quiet --site-dir out/site
+
+bench: setup
+	$(BIN)/python -m benchmarks
+
+docs: setup
+	$(BIN)/mkdocs build --strict --site-dir out/site
+
+reliability: setup
+	WINDAGE_RELIABILITY=1 $(PYTEST) -n auto tests
+
+clean:
+	rm -rf .venv out .pytest_cache .mypy_cache .ruff_cache

@@ -1,0 +1,34 @@
+"""Agents by id: `windage.agents.make("random", space, horizon=T)`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from windage.agents.base import Agent
+from windage.agents.blob import unpack
+from windage.agents.simple import RandomAgent
+from windage.inputs import as_choice
+from windage.spaces import StateActions
+
+__all__ = ["Agent", "RandomAgent", "make", "names", "restore"]
+
+_BY_ID: dict[str, type[Agent]] = {agent.id: agent for agent in (RandomAgent,)}
+
+
+def names() -> list[str]:
+    """Return the ids of all agents.
+
+    >>> "random" in names()
+    True
+    """
+    return sorted(_BY_ID)
+
+
+def make(id: str, space: StateActions, *, horizon: int, **options: Any) -> Agent:  # noqa: A002
+    """Return the agent with this id."""
+    return _BY_ID[as_choice(id, "agent", names())](space, horizon=horizon, **options)
+
+
+def restore(state: bytes) -> Agent:
+    """Return the agent that `agent.state()` saved, whatever its kind."""
+    return _BY_ID[as_choice(unpack(state).agent, "agent", names())].from_state(state)

@@ -1,0 +1,109 @@
+"""Saved agents: one byte string with a version, the configuration and a checksum; no pickle.
+
+Layout: a magic line, the length of a JSON header (8 bytes), the header, the arrays one after
+another as little-endian bytes, and the SHA-256 of everything before it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import struct
+from typing import Any
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from windage.errors import StateError
+
+__all__ = ["Blob", "pack", "unpack"]
+
+_MAGIC = b"windage agent\n"
+_FORMAT = 1
+_DTYPES = ("|b1", "<i4", "<i8", "<u8", "<f8")
+
+
+class Blob(msgspec.Struct, frozen=True):
+    """What a saved agent holds."""
+
+    agent: str
+    configuration: dict[str, Any]
+    values: dict[str, Any]
+    arrays: dict[str, NDArray[Any]]
+
+
+class _Header(msgspec.Struct, forbid_unknown_fields=True):
+    format: int
+    agent: str
+    configuration: dict[str, Any]
+    values: dict[str, Any]
+    arrays: list[tuple[str, str, list[int]]]
+
+
+def pack(blob: Blob) -> bytes:
+    """Return a blob as bytes."""
+    arrays = {
+        name: np.ascontiguousarray(array.astype(array.dtype.newbyteorder("<"), copy=False))
+        for name, array in blob.arrays.items()
+    }
+    header = _Header(
+        format=_FORMAT,
+        agent=blob.agent,
+        configuration=blob.configuration,
+        values=blob.values,
+        arrays=[(name, array.dtype.str, list(array.shape)) for name, array in arrays.items()],
+    )
+    text = msgspec.json.encode(header)
+    body = b"".join(
+        [
+            _MAGIC,
+            struct.pack("<Q", len(text)),
+            text,
+            *(array.tobytes() for array in arrays.values()),
+        ]
+    )
+    return body + hashlib.sha256(body).digest()
+
+
+def unpack(data: bytes) -> Blob:
+    """Return the blob in `data`, or say what is wrong with it."""
+    if not isinstance(data, (bytes, bytearray, memoryview)):
+        raise _damaged(f"{type(data).__name__} is not bytes")
+    data = bytes(data)
+    start = len(_MAGIC) + 8
+    if len(data) < start + 32 or not data.startswith(_MAGIC):
+        raise _damaged("these bytes are not a saved agent")
+    body, checksum = data[:-32], data[-32:]
+    if hashlib.sha256(body).digest() != checksum:
+        raise _damaged("the checksum does not match: the bytes were damaged or cut short")
+    (length,) = struct.unpack("<Q", body[len(_MAGIC) : start])
+    try:
+        header = msgspec.json.decode(body[start : start + length], type=_Header)
+    except msgspec.DecodeError as err:
+        raise _damaged(f"the header cannot be read ({err})") from None
+    if header.format != _FORMAT:
+        raise StateError(
+            f"format {header.format}, this version reads {_FORMAT}",
+            field="state",
+            fix="use the version of windage that wrote it",
+        )
+    arrays: dict[str, NDArray[Any]] = {}
+    place = start + length
+    for name, dtype, shape in header.arrays:
+        if dtype not in _DTYPES or any(n < 0 for n in shape):
+            raise _damaged(f"array {name!r} has the impossible type {dtype} {shape}")
+        size = np.dtype(dtype).itemsize * int(np.prod(shape, dtype=np.int64))
+        if place + size > len(body):
+            raise _damaged(f"array {name!r} is cut short")
+        flat = np.frombuffer(
+            body, dtype=dtype, count=int(np.prod(shape, dtype=np.int64)), offset=place
+        )
+        arrays[name] = flat.reshape(shape).astype(np.dtype(dtype).newbyteorder("="))
+        place += size
+    if place != len(body):
+        raise _damaged("there are bytes left over")
+    return Blob(header.agent, header.configuration, header.values, arrays)
+
+
+def _damaged(problem: str) -> StateError:
+    return StateError(problem, field="state", fix="restore the agent from another copy")

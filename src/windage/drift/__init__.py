@@ -1,0 +1,9 @@
+"""Models that change with t: what drifts (`model`), how it is stored, and by how much it varies."""
+
+from windage.drift.blend import Blend, Mixture
+from windage.drift.budgets import Budgets
+from windage.drift.model import Disconnection, DriftingMDP
+from windage.drift.stream import Stream
+from windage.drift.tables import Source
+
+__all__ = ["Blend", "Budgets", "Disconnection", "DriftingMDP", "Mixture", "Source", "Stream"]

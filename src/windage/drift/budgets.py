@@ -1,0 +1,116 @@
+"""Variation budgets: how much rewards and transitions move from step to step (paper, Eq. 1-2).
+
+B_{r,t} = max over pairs of abs(r_{t+1} - r_t), B_{p,t} = max over pairs of the L1 norm of
+p_{t+1} - p_t, for t = 1..T-1; B_r and B_p are their sums, T - 1 terms each.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from windage.errors import InputError
+from windage.inputs import as_integer, require_memory
+
+__all__ = ["Budgets"]
+
+Reals = NDArray[np.float64]
+
+_CHUNK = 1 << 16
+
+
+class Varying(Protocol):
+    """What budgets are computed from; see `sources`."""
+
+    def variations(self, first: int, last: int) -> tuple[Reals, Reals]:
+        """Return B_{r,t} and B_{p,t} for t = first..last-1."""
+        ...
+
+    def totals(self, first: int, last: int) -> tuple[float, float]:
+        """Return the sums of the two series."""
+        ...
+
+
+class Budgets:
+    """The variation of a drifting model between the times `first` and `last`.
+
+    `reward` and `transition` are the sums of the steps t -> t + 1 with first <= t < last. Per-step
+    series are built when asked for.
+
+    Attributes
+    ----------
+    reward, transition
+        B_r and B_p of the interval.
+    """
+
+    def __init__(self, source: Varying, first: int, last: int) -> None:
+        self.first = first
+        self.last = last
+        self._source = source
+        self.reward, self.transition = source.totals(first, last)
+
+    @functools.cached_property
+    def _series(self) -> tuple[Reals, Reals]:
+        require_memory(
+            16 * (self.last - self.first), "budget series", fix="ask for a shorter interval"
+        )
+        r, p = self._source.variations(self.first, self.last)
+        r.flags.writeable = p.flags.writeable = False
+        return r, p
+
+    @property
+    def reward_steps(self) -> Reals:
+        """B_{r,t} for t = first..last-1."""
+        return self._series[0]
+
+    @property
+    def transition_steps(self) -> Reals:
+        """B_{p,t} for t = first..last-1."""
+        return self._series[1]
+
+    @functools.cached_property
+    def changes(self) -> int:
+        """The number of times t in the interval at which M_{t+1} differs from M_t."""
+        return sum(int(np.count_nonzero((r > 0) | (p > 0))) for r, p in self._chunks())
+
+    @functools.cached_property
+    def largest_steps(self) -> tuple[float, float]:
+        """The largest B_{r,t} and the largest B_{p,t}."""
+        largest = np.zeros(2)
+        for r, p in self._chunks():
+            np.maximum(largest, (r.max(initial=0.0), p.max(initial=0.0)), out=largest)
+        return float(largest[0]), float(largest[1])
+
+    def windows(self, length: int) -> tuple[Reals, Reals]:
+        """Return the budgets of every `length` consecutive steps: what a window of W sees drift.
+
+        Entry i is the sum of the steps first + i .. first + i + length - 1.
+        """
+        n = as_integer(length, "length", low=1)
+        steps = self.last - self.first
+        if n > steps:
+            raise InputError(
+                f"{n} steps do not fit into the {steps} steps of the interval",
+                field="length",
+                fix=f"pass an integer from 1 to {steps}",
+            )
+        sums = [np.concatenate([[0.0], np.cumsum(series)]) for series in self._series]
+        r, p = (total[n:] - total[:-n] for total in sums)
+        return r, p
+
+    def _chunks(self) -> Iterator[tuple[Reals, Reals]]:
+        if "_series" in self.__dict__:
+            yield self._series
+            return
+        for first in range(self.first, self.last, _CHUNK):
+            yield self._source.variations(first, min(first + _CHUNK, self.last))
+
+    def __repr__(self) -> str:
+        return (
+            f"Budgets(reward={self.reward:.6g}, transition={self.transition:.6g}, "
+            f"first={self.first}, last={self.last})"
+        )

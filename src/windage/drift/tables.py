@@ -1,0 +1,86 @@
+"""What every source of models answers, and the tables it hands to compiled loops."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from windage.inputs import require_memory
+from windage.mdp import Cells, Transitions
+
+__all__ = ["Source", "Tables", "alias_table", "join_cells", "largest", "largest_row"]
+
+Reals = NDArray[np.float64]
+
+
+class Tables(NamedTuple):
+    """The environment from `first` to `last` as `kernels.world.World` wants it, noise apart."""
+
+    first: int
+    last: int
+    rows: NDArray[np.int64]
+    table: NDArray[np.void]
+    kernel_base: NDArray[np.int32]
+    kernel_weight: Reals
+    rewards: Reals
+    reward_base: NDArray[np.int32]
+    reward_weight: Reals
+
+
+class Source(Protocol):
+    """What a DriftingMDP is made of."""
+
+    def at(self, t: int) -> tuple[Reals, Transitions]:
+        """Return rewards and transitions at time t."""
+        ...
+
+    def variations(self, first: int, last: int) -> tuple[Reals, Reals]:
+        """Return B_{r,t} and B_{p,t} for t = first..last-1."""
+        ...
+
+    def totals(self, first: int, last: int) -> tuple[float, float]:
+        """Return the sums of the two series."""
+        ...
+
+    def tables(self, first: int, last: int) -> Tables:
+        """Return the tables from `first` on, up to `last` or as far as one piece should go."""
+        ...
+
+    def supports(self, first: int, last: int) -> NDArray[np.int64]:
+        """Return a number a time; times with the same number have the same possible moves."""
+        ...
+
+
+def largest(difference: Reals) -> float:
+    """Return the max norm: how far rewards moved."""
+    return float(np.abs(difference).max())
+
+
+def largest_row(difference: Transitions) -> float:
+    """Return the largest L1 norm of a row: how far transition rows moved."""
+    return float(np.asarray(abs(difference).sum(axis=1)).max())
+
+
+def join_cells(stack: Sequence[Cells]) -> Cells:
+    """Return the rows of several models as those of one."""
+    ends = np.cumsum([0] + [int(cells.rows[-1]) for cells in stack])
+    require_memory(40.0 * float(ends[-1]), "alias tables", fix="use fewer or sparser base models")
+    rows = [cells.rows[:-1] + end for cells, end in zip(stack, ends[:-1], strict=True)]
+    return Cells(
+        np.concatenate([*rows, ends[-1:]]).astype(np.int64),
+        np.concatenate([cells.states for cells in stack]),
+        np.concatenate([cells.probabilities for cells in stack]),
+    )
+
+
+def alias_table(cells: Cells) -> tuple[NDArray[np.int64], NDArray[np.void]]:
+    """Return where the alias cells of every row start, and the cells; see `kernels.alias`."""
+    from windage.kernels import alias  # numba loads here, not with the package
+
+    table = np.empty(cells.states.size, dtype=alias.CELL)
+    stack = np.empty(int(np.diff(cells.rows).max()), dtype=np.int64)
+    alias.build(cells.rows, cells.states, cells.probabilities, table, stack)
+    return cells.rows, table

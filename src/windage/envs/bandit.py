@@ -1,0 +1,88 @@
+"""Bandit: one state, arms whose means drift or jump."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from windage.drift import DriftingMDP
+from windage.envs.registry import Facts, register
+from windage.inputs import as_choice, as_horizon, as_real
+from windage.mdp import MDP
+from windage.noise import Noise
+from windage.schedules import Cosine, Schedule, Steps
+from windage.spaces import StateActions
+
+__all__ = ["bandit"]
+
+_SHAPES = ("waves", "breaks")
+_MEANS = {
+    "waves": ((0.8, 0.2), (0.2, 0.8)),
+    "breaks": ((0.5, 0.3, 0.4), (0.5, 0.3, 0.9)),
+}
+
+
+def _facts(
+    horizon: int = 20_000,
+    shape: str = "waves",
+    cycles: float = 2.5,
+    noise: Noise | str = "bernoulli",
+) -> Facts:
+    del noise
+    before, after = (np.array(means) for means in _MEANS[shape])
+    distance = float(np.abs(after - before).max())
+    return Facts(
+        reward_budget=distance * _schedule(shape, cycles, horizon).variation(horizon),
+        transition_budget=0.0,
+        diameter_bound=0.0,
+    )
+
+
+@register("bandit-v0", _facts)
+def bandit(
+    horizon: int = 20_000,
+    shape: str = "waves",
+    cycles: float = 2.5,
+    noise: Noise | str = "bernoulli",
+) -> DriftingMDP:
+    """Arms and nothing else: two that trade places, or three of which one has a great moment.
+
+    States
+        One.
+    Actions
+        "arm 1", "arm 2" and, with breaks, "arm 3". Nothing is lost by looking no further than the
+        next step: the myopic policy is optimal here.
+    Drift
+        "waves": the means are .5 +- .3 cos(2 pi cycles t / T); with cycles = 5 B / 2 these are the
+        waves of Besbes, Gur and Zeevi's experiments, a quarter of a wave ahead. "breaks": .5, .3
+        and .4, but the third arm has .9 from .3 T to .5 T, the two breakpoints of Garivier and
+        Moulines; `cycles` does not matter there.
+    B_r
+        1.2 cycles up to the discrete sum for waves; 1 for breaks.
+    B_p
+        0.
+    D
+        0: there is nowhere to go.
+    Why communicating
+        One state.
+    Version history
+        v0: first.
+    """
+    T = as_horizon(horizon)
+    kind = as_choice(shape, "shape", _SHAPES)
+    as_real(cycles, "cycles", low=0)
+    before, after = _MEANS[kind]
+    space = StateActions([len(before)], action_names=[[f"arm {k + 1}" for k in range(len(before))]])
+    stay = np.ones((len(before), 1))
+    return DriftingMDP.blend(
+        [MDP(space, before, stay), MDP(space, after, stay)],
+        _schedule(kind, cycles, T),
+        horizon=T,
+        noise=noise,
+    )
+
+
+def _schedule(shape: str, cycles: float, horizon: int) -> Schedule:
+    if shape == "waves":
+        return Cosine(cycles)
+    breaks = {3 * horizon // 10 + 1, horizon // 2 + 1}
+    return Steps(sorted(t for t in breaks if 1 < t <= horizon))

@@ -1,0 +1,113 @@
+"""Queue: how fast to serve and whom to turn away while the crowd comes and goes."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+
+from windage.drift import DriftingMDP
+from windage.envs.registry import Facts, register
+from windage.inputs import as_integer, as_real, require_memory
+from windage.mdp import MDP
+from windage.noise import Noise
+from windage.schedules import Cosine
+from windage.spaces import StateActions
+
+__all__ = ["queue"]
+
+_RATES = {"slow": 0.2, "medium": 0.5, "fast": 0.8}
+_COSTS = {"slow": 0.0, "medium": 0.3, "fast": 0.8}
+_BUSY, _QUIET = 0.75, 0.15  # arrivals a slot, at the two ends of the season
+_VALUE, _HOLDING = 2.0, 1.0
+
+
+def _facts(
+    horizon: int = 20_000,
+    capacity: int = 10,
+    cycles: float = 2,
+    noise: Noise | str = "bernoulli",
+) -> Facts:
+    del noise
+    swings = (_BUSY - _QUIET) * Cosine(cycles).variation(horizon)
+    return Facts(
+        reward_budget=_VALUE / 4 * swings,
+        transition_budget=2 * swings,
+        diameter_bound=_fill_up(capacity, _QUIET, _RATES["slow"]),
+    )
+
+
+def _fill_up(capacity: int, arrivals: float, rate: float) -> float:
+    """The expected time from an empty queue to a full one; emptying it fast takes less."""
+    climb = 1 / arrivals
+    total = climb
+    for _ in range(capacity - 1):
+        climb = (1 + rate * (1 - arrivals) * climb) / (arrivals * (1 - rate))
+        total += climb
+    return total
+
+
+@register("queue-v0", _facts)
+def queue(
+    horizon: int = 20_000,
+    capacity: int = 10,
+    cycles: float = 2,
+    noise: Noise | str = "bernoulli",
+) -> DriftingMDP:
+    """A counter with three speeds and a door that can be shut, in front of a crowd with seasons.
+
+    States
+        0 .. capacity, the customers in the queue.
+    Actions
+        A speed, "slow", "medium" or "fast": the customer in front leaves in this slot with
+        probability .2, .5 or .8, at a cost of 0, .3 or .8. With "reject" nobody is let in; an empty
+        queue turns nobody away.
+    Drift
+        A customer arrives in a slot with probability .45 + .3 cos(2 pi cycles t / T), after the
+        service of the slot, and is lost if the queue is full. The reward is
+        (2 + 2 P(a customer joins) - s / capacity - cost of the speed) / 4.
+    B_r
+        .6 cycles up to the discrete sum: the value of a customer who may come or not.
+    B_p
+        2.4 cycles up to the discrete sum, in the empty queue.
+    D
+        The expected time to fill an empty queue when it is quiet, serving slowly.
+    Why communicating
+        Arrivals and departures have probabilities strictly between 0 and 1: a birth-death chain.
+    Version history
+        v0: first.
+    """
+    most = as_integer(capacity, "capacity", low=1)
+    as_real(cycles, "cycles", low=0)
+    require_memory(
+        8.0 * 3 * 6 * (most + 1) ** 2, "capacity", fix="ask for a queue of smaller capacity"
+    )
+    choices = list(itertools.product((True, False), _RATES))  # admit or not, and the speed
+    offered = [choices[: len(_RATES)], *[choices] * most]
+    space = StateActions(
+        [len(of_state) for of_state in offered],
+        state_names=[f"{s} in the queue" for s in range(most + 1)],
+        action_names=[
+            [speed if admit else f"{speed}, reject" for admit, speed in of_state]
+            for of_state in offered
+        ],
+    )
+
+    def model(arrivals: float) -> MDP:
+        rewards = np.empty(space.n_pairs)
+        transitions = np.zeros((space.n_pairs, most + 1))
+        pair = 0
+        for s, of_state in enumerate(offered):
+            for admit, speed in of_state:
+                leaves, comes = _RATES[speed] if s else 0.0, arrivals if admit else 0.0
+                joins = comes * leaves if s == most else comes
+                rewards[pair] = (2 + _VALUE * joins - _HOLDING * s / most - _COSTS[speed]) / 4
+                transitions[pair, max(s - 1, 0)] += leaves * (1 - comes)
+                transitions[pair, s] += leaves * comes + (1 - leaves) * (1 - comes)
+                transitions[pair, min(s + 1, most)] += (1 - leaves) * comes
+                pair += 1
+        return MDP(space, rewards, transitions)
+
+    return DriftingMDP.blend(
+        [model(_BUSY), model(_QUIET)], Cosine(cycles), horizon=horizon, noise=noise
+    )

@@ -1,0 +1,151 @@
+"""RandomDrift: random models that drift by exactly as much as asked."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from windage.drift import DriftingMDP
+from windage.envs.registry import Facts, register
+from windage.errors import InputError
+from windage.inputs import as_choice, as_horizon, as_integer, as_real, as_seed, require_memory
+from windage.mdp import MDP
+from windage.noise import Noise
+from windage.schedules import Burst, Cosine, Linear, Schedule, Steps, Walk
+from windage.spaces import StateActions
+from windage.streams import stream
+
+__all__ = ["random_drift"]
+
+_SHAPES = ("cosine", "linear", "jumps", "walk", "burst")
+
+
+def _facts(
+    horizon: int = 5000,
+    states: int = 5,
+    actions: int = 3,
+    reward_budget: float = 1.0,
+    transition_budget: float = 1.0,
+    shape: str = "cosine",
+    mixing: float = 0.2,
+    seed: int = 0,
+    noise: Noise | str = "bernoulli",
+) -> Facts:
+    del horizon, actions, shape, seed, noise
+    return Facts(
+        reward_budget=reward_budget,
+        transition_budget=transition_budget if states > 1 else 0.0,
+        diameter_bound=states / mixing if states > 1 else 0.0,
+    )
+
+
+@register("random-drift-v0", _facts)
+def random_drift(
+    horizon: int = 5000,
+    states: int = 5,
+    actions: int = 3,
+    reward_budget: float = 1.0,
+    transition_budget: float = 1.0,
+    shape: str = "cosine",
+    mixing: float = 0.2,
+    seed: int = 0,
+    noise: Noise | str = "bernoulli",
+) -> DriftingMDP:
+    """A random model that drifts towards another one and back, with the budgets you ask for.
+
+    States
+        0 .. states - 1.
+    Actions
+        0 .. actions - 1 in every state. Rows are Dirichlet draws; those of action 0 are mixed with
+        `mixing` parts of the uniform distribution.
+    Drift
+        p_t = (1 - w_t) K0 + w_t K1 and r_t = (1 - v_t) R0 + v_t R1, where w and v have the `shape`
+        "cosine", "linear", "jumps", "walk" or "burst" and K1, R1 are pulled towards K0, R0 so that
+        the budgets are met. A budget of 0 is no drift.
+    B_r
+        `reward_budget`, exactly.
+    B_p
+        `transition_budget`, exactly.
+    D
+        At most states / mixing.
+    Why communicating
+        Under action 0 every state is entered with probability at least mixing / states a step.
+    Version history
+        v0: first.
+    """
+    T = as_horizon(horizon)
+    S, A = as_integer(states, "states", low=1), as_integer(actions, "actions", low=1)
+    kappa = as_real(mixing, "mixing", low=0, high=1, open_low=True)
+    as_choice(shape, "shape", _SHAPES)
+    require_memory(8.0 * 6 * S * S * A, "states", fix="ask for fewer states or actions")
+    space = StateActions.uniform(S, A)
+    rng = stream(as_seed(seed), "envs.random_drift")
+    first, second = (_kernel(rng, space, kappa) for _ in range(2))
+    here, there = rng.random((2, space.n_pairs))
+    kernel_schedule, pull = _fitted(
+        shape, transition_budget, float(np.abs(second - first).sum(axis=1).max()), T, seed,
+        "transition_budget",
+    )  # fmt: skip
+    reward_schedule, reward_pull = _fitted(
+        shape, reward_budget, float(np.abs(there - here).max()), T, seed, "reward_budget"
+    )
+    return DriftingMDP.blend(
+        [
+            MDP(space, here, first),
+            MDP(space, here + reward_pull * (there - here), first + pull * (second - first)),
+        ],
+        kernel_schedule,
+        reward_schedule,
+        horizon=T,
+        noise=noise,
+    )
+
+
+def _kernel(rng: np.random.Generator, space: StateActions, mixing: float) -> NDArray[np.float64]:
+    rows = rng.dirichlet(np.ones(space.n_states), size=space.n_pairs)
+    default = space.action_of == 0
+    rows[default] = (1 - mixing) * rows[default] + mixing / space.n_states
+    return rows
+
+
+def _fitted(
+    shape: str, budget: float, distance: float, horizon: int, seed: int, field: str
+) -> tuple[Schedule, float]:
+    """Return a schedule and how far to go towards the second model, so that the budget is met.
+
+    The schedule's variation must reach budget / distance; among those of the shape the one with the
+    fewest swings is taken, and the second model is pulled in by what it has too much.
+    """
+    wanted = as_real(budget, field, low=0)
+    if wanted == 0 or distance <= 1e-12:  # with one state there is nowhere to drift
+        return Steps(), 0.0
+    most, swings = 0.0, 1
+    while (schedule := _shaped(shape, swings, horizon, seed)) is not None:
+        reach = schedule.variation(horizon) * distance
+        if reach >= wanted:
+            return schedule, wanted / reach
+        most = max(most, reach)
+        swings = math.ceil(1.2 * swings)
+    raise InputError(
+        f"{wanted} is more than {horizon} steps of shape {shape!r} can drift",
+        field=field,
+        fix=f"ask for {most:.3g} at the most, or a longer horizon",
+    )
+
+
+def _shaped(shape: str, swings: int, horizon: int, seed: int) -> Schedule | None:
+    """Return a schedule with that many swings, or None if they do not fit into the horizon."""
+    if shape == "cosine":
+        return Cosine(cycles=swings) if 2 * swings <= horizon else None
+    if shape == "linear":
+        return Linear(legs=swings) if swings < horizon else None
+    if shape == "burst":
+        return Burst(cycles=swings) if 10 * swings <= horizon else None
+    if shape == "walk":
+        return Walk(seed=seed, moves=32 * swings) if 32 * swings < max(64, horizon) else None
+    if 2 + swings >= horizon:
+        return None
+    times = stream(seed, "envs.random_drift.jumps").choice(horizon - 1, 2 + swings, replace=False)
+    return Steps(sorted(int(t) + 2 for t in times))

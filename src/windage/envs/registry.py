@@ -1,0 +1,82 @@
+"""Environments by id. An id names numbers: when the numbers change, the version does."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from windage.drift import DriftingMDP
+from windage.errors import InputError
+from windage.inputs import as_choice
+
+__all__ = ["Environment", "Facts", "register"]
+
+
+class Facts(NamedTuple):
+    """What is known in closed form; None where nothing is."""
+
+    reward_budget: float | None = None
+    transition_budget: float | None = None
+    diameter_bound: float | None = None
+
+
+@dataclass(frozen=True)
+class Environment:
+    """One problem: how to build it and what is known of it.
+
+    Attributes
+    ----------
+    id
+        The name with its version, as results store it.
+    build
+        Makes the model; its keyword arguments are the environment's parameters.
+    facts
+        Takes the same arguments; returns the closed forms.
+    """
+
+    id: str
+    build: Callable[..., DriftingMDP]
+    facts: Callable[..., Facts]
+
+    @property
+    def name(self) -> str:
+        """The id without its version."""
+        return re.sub(r"-v\d+$", "", self.id)
+
+    @property
+    def summary(self) -> str:
+        """One line on what it is."""
+        return (self.build.__doc__ or "").strip().splitlines()[0]
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The parameters and their defaults."""
+        return {p.name: p.default for p in inspect.signature(self.build).parameters.values()}
+
+    def check(self, options: dict[str, Any]) -> None:
+        """Refuse a parameter the environment does not have, with a suggestion."""
+        for option in options:
+            if option not in self.parameters:
+                try:
+                    as_choice(option, f"{self.name}.{option}", self.parameters)
+                except InputError as err:
+                    raise InputError("no such parameter", field=err.field, fix=err.fix) from None
+
+
+REGISTERED: dict[str, Environment] = {}
+
+
+def register(
+    id: str,  # noqa: A002
+    facts: Callable[..., Facts],
+) -> Callable[[Callable[..., DriftingMDP]], Callable[..., DriftingMDP]]:
+    """Register the function below as the environment with this id."""
+
+    def keep(build: Callable[..., DriftingMDP]) -> Callable[..., DriftingMDP]:
+        REGISTERED[id] = Environment(id, build, facts)
+        return build
+
+    return keep

@@ -1,0 +1,52 @@
+"""Whole stretches of a run in one compiled loop: an agent's rule around `world.step`.
+
+A loop fills, for every step i, the state s_t, the pair played, the reward R_t and its mean, and
+returns the state it ends in.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from windage.kernels.compiled import compiled
+from windage.kernels.random import uniform
+from windage.kernels.world import step
+
+
+class Block(NamedTuple):
+    """Consecutive steps of a run, as a compiled loop fills them."""
+
+    states: NDArray[np.int32]
+    pairs: NDArray[np.int64]
+    rewards: NDArray[np.float64]
+    means: NDArray[np.float64]
+
+    @classmethod
+    def empty(cls, n: int) -> Block:
+        """Return room for n steps."""
+        return cls(np.empty(n, np.int32), np.empty(n, np.int64), np.empty(n), np.empty(n))
+
+    def head(self, n: int) -> Block:
+        """Return the first n steps, sharing memory."""
+        return Block(self.states[:n], self.pairs[:n], self.rewards[:n], self.means[:n])
+
+
+@compiled
+def uniform_action(key, t, actions):
+    """Return one of `actions` actions, each as likely as the others."""
+    return int(uniform(key, t, 0) * actions)
+
+
+@compiled
+def play_uniform(world, offsets, counts, key, state, t, states, pairs, rewards, means):
+    """Play every action with equal probability, from time `t` on, for as many steps as fit."""
+    for i in range(states.size):
+        pair = offsets[state] + uniform_action(key, t, counts[state])
+        states[i] = state
+        pairs[i] = pair
+        means[i], rewards[i], state = step(world, t, pair)
+        t += 1
+    return state

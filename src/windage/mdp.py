@@ -1,0 +1,284 @@
+"""MDP: mean rewards and transition probabilities over state-action pairs, checked and immutable."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import csr_array, issparse
+
+from windage.errors import ModelError
+from windage.oracle import graph
+from windage.spaces import StateActions
+
+__all__ = ["MDP", "TOLERANCE", "Cells", "Transitions"]
+
+TOLERANCE = 1e-9
+"""How far a row may be from summing to one, or a number from its range, and still be rounding."""
+
+Transitions: TypeAlias = NDArray[np.float64] | Any
+"""Dense rows, or a SciPy CSR matrix."""
+
+
+class Cells(NamedTuple):
+    """The non-zero transition probabilities, row after row, as in CSR."""
+
+    rows: NDArray[np.int64]
+    states: NDArray[np.int32]
+    probabilities: NDArray[np.float64]
+
+
+class MDP:
+    """A finite Markov decision process with mean rewards in [0, 1].
+
+    Parameters
+    ----------
+    space
+        States and actions.
+    rewards
+        `rewards[pair]`, the mean reward of every pair.
+    transitions
+        `transitions[pair, s']`: a dense array, or a SciPy sparse matrix for large models.
+    normalize
+        Rescale rows to sum to one instead of refusing those that do not.
+
+    Examples
+    --------
+    >>> space = StateActions([1, 2])
+    >>> mdp = MDP(space, rewards=[0.0, 1.0, 0.5], transitions=[[0, 1], [1, 0], [0, 1]])
+    >>> mdp.is_communicating()
+    True
+    """
+
+    def __init__(
+        self,
+        space: StateActions,
+        rewards: ArrayLike,
+        transitions: ArrayLike | Transitions,
+        *,
+        normalize: bool = False,
+    ) -> None:
+        self.space = space
+        self.rewards = check_rewards(space, rewards)
+        self.transitions = check_transitions(space, transitions, normalize=normalize)
+
+    @classmethod
+    def from_arrays(
+        cls,
+        rewards: ArrayLike,
+        transitions: ArrayLike,
+        space: StateActions | None = None,
+        *,
+        normalize: bool = False,
+    ) -> MDP:
+        """Return the model of `r[s, a]` and `p[s, a, s']`; cells outside A_s are ignored.
+
+        >>> MDP.from_arrays([[0.2, 0.4]], [[[1.0], [1.0]]]).rewards
+        array([0.2, 0.4])
+        """
+        r, p, space = rectangular(rewards, transitions, space, leading=0)
+        return cls(space, r, p, normalize=normalize)
+
+    @classmethod
+    def trusted(
+        cls, space: StateActions, rewards: NDArray[np.float64], transitions: Transitions
+    ) -> MDP:
+        """Return a model of arrays that were checked before, without checking them again."""
+        mdp = cls.__new__(cls)
+        mdp.space = space
+        mdp.rewards = rewards
+        mdp.transitions = transitions
+        freeze(rewards, transitions)
+        return mdp
+
+    @functools.cached_property
+    def cells(self) -> Cells:
+        """The non-zero transition probabilities of every pair."""
+        return cells_of(self.transitions)
+
+    def is_communicating(self) -> bool:
+        """Return whether every state can be reached from every other under some policy."""
+        return graph.classes(self.space, self.cells.rows, self.cells.states)[0] == 1
+
+    def unreachable(self) -> tuple[int, int] | None:
+        """Return states (s, s') such that no policy leads from s to s'; None if there are none."""
+        return graph.unreachable(self.space, self.cells.rows, self.cells.states)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, MDP):
+            return NotImplemented
+        return (
+            self.space == other.space
+            and np.array_equal(self.rewards, other.rewards)
+            and same_cells(self.cells, other.cells)
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        kind = "dense" if isinstance(self.transitions, np.ndarray) else "CSR"
+        return f"MDP({self.space!r}, {kind})"
+
+
+def check_rewards(
+    space: StateActions, rewards: ArrayLike, *, field: str = "rewards", at: str = ""
+) -> NDArray[np.float64]:
+    """Return mean rewards over pairs as a frozen copy, or say which one is impossible."""
+    found = as_floats(rewards, field)
+    if found.shape != (space.n_pairs,):
+        raise ModelError(
+            f"has shape {found.shape}, the space has {space.n_pairs} pairs",
+            field=field,
+            where=at,
+            fix=f"pass shape ({space.n_pairs},); MDP.from_arrays takes r[s, a]",
+        )
+    wrong = ~((found >= -TOLERANCE) & (found <= 1 + TOLERANCE))
+    if wrong.any():
+        pair = int(np.argmax(wrong))
+        raise ModelError(
+            f"mean reward {found[pair]!s} is not in [0, 1]",
+            field=field,
+            where=_place(at, space.describe(pair)),
+            fix="rescale rewards to [0, 1]",
+        )
+    found = np.clip(found, 0.0, 1.0)
+    freeze(found)
+    return found
+
+
+def check_transitions(
+    space: StateActions,
+    transitions: ArrayLike | Transitions,
+    *,
+    normalize: bool = False,
+    field: str = "transitions",
+    at: str = "",
+) -> Transitions:
+    """Return transition rows as a frozen copy, or say which row is impossible."""
+    shape = (space.n_pairs, space.n_states)
+    found: Any
+    if issparse(transitions):
+        found = csr_array(transitions, dtype=np.float64, copy=True)
+        found.sum_duplicates()
+        values = found.data
+    else:
+        found = values = as_floats(transitions, field)
+    if found.shape != shape:
+        raise ModelError(
+            f"has shape {found.shape}, the space needs {shape}",
+            field=field,
+            where=at,
+            fix="pass one row a pair; MDP.from_arrays takes p[s, a, s']",
+        )
+    if not (np.isfinite(values).all() and (values >= -TOLERANCE).all()):
+        pair, state, value = _first_wrong(found)
+        raise ModelError(
+            f"probability {value} of going to {space.describe_state(state)} is not in [0, 1]",
+            field=field,
+            where=_place(at, space.describe(pair)),
+            fix="pass non-negative finite numbers",
+        )
+    np.maximum(values, 0.0, out=values)
+    sums = np.asarray(found.sum(axis=1)).ravel()
+    if normalize and (sums > 0).all():
+        if isinstance(found, np.ndarray):
+            found /= sums[:, None]
+        else:
+            found.data /= np.repeat(sums, np.diff(found.indptr))
+        sums = np.asarray(found.sum(axis=1)).ravel()
+    wrong = np.abs(sums - 1.0) > TOLERANCE
+    if wrong.any():
+        pair = int(np.argmax(wrong))
+        raise ModelError(
+            f"row sums to {sums[pair]:.12g}, not 1",
+            field=field,
+            where=_place(at, space.describe(pair)),
+            fix="mend the row" + ("" if normalize else ", or pass normalize=True to rescale rows"),
+        )
+    if not isinstance(found, np.ndarray):
+        found.eliminate_zeros()
+    freeze(found)
+    return found
+
+
+def rectangular(
+    rewards: ArrayLike, transitions: ArrayLike, space: StateActions | None, *, leading: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64], StateActions]:
+    """Return `r[..., s, a]` and `p[..., s, a, s']` over pairs, and the space they live on."""
+    r, p = as_floats(rewards, "r"), as_floats(transitions, "p")
+    dims = "t, " * leading
+    if r.ndim != leading + 2 or p.ndim != leading + 3 or p.shape[:-1] != r.shape:
+        raise ModelError(
+            f"shapes {r.shape} and {p.shape} do not fit",
+            field="r and p",
+            fix=f"pass r[{dims}s, a] and p[{dims}s, a, s'] with the same leading shape",
+        )
+    states, actions = r.shape[leading:]
+    if p.shape[-1] != states:
+        raise ModelError(
+            f"{p.shape[-1]} next states for {states} states",
+            field="p",
+            fix=f"pass p[{dims}s, a, s'] with as many s' as s",
+        )
+    if space is None:
+        space = StateActions.uniform(states=states, actions=actions)
+    if space.n_states != states or space.counts.max() > actions:
+        raise ModelError(
+            f"arrays of {states} states and {actions} actions do not hold {space!r}",
+            field="space",
+            fix="pass as many states as the space has and as many actions as its largest A_s",
+        )
+    where = (..., space.state_of, space.action_of)
+    return r[where], p[(*where, slice(None))], space
+
+
+def cells_of(transitions: Transitions) -> Cells:
+    """Return the non-zeros of dense rows (any leading shape) or of a CSR matrix."""
+    if isinstance(transitions, np.ndarray):
+        rows = transitions.reshape(-1, transitions.shape[-1])
+        positive = rows > 0
+        starts = np.concatenate([[0], np.cumsum(np.count_nonzero(positive, axis=1))])
+        return Cells(starts, np.nonzero(positive)[1].astype(np.int32), rows[positive])
+    return Cells(
+        transitions.indptr.astype(np.int64), transitions.indices.astype(np.int32), transitions.data
+    )
+
+
+def same_cells(one: Cells, other: Cells) -> bool:
+    """Return whether two models have the same transitions, to the last bit."""
+    return all(np.array_equal(one[i], other[i]) for i in range(3))
+
+
+def as_floats(values: ArrayLike, field: str) -> NDArray[np.float64]:
+    """Return a fresh float64 array of what people pass for one."""
+    try:
+        return np.array(values, dtype=np.float64)
+    except (TypeError, ValueError) as err:
+        raise ModelError(
+            f"is not an array of numbers ({err})", field=field, fix="pass numbers in equal rows"
+        ) from None
+
+
+def freeze(*arrays: Transitions) -> None:
+    """Make arrays read-only."""
+    for array in arrays:
+        if isinstance(array, np.ndarray):
+            array.flags.writeable = False
+        else:
+            for part in (array.data, array.indices, array.indptr):
+                part.flags.writeable = False
+
+
+def _first_wrong(found: Transitions) -> tuple[int, int, float]:
+    if isinstance(found, np.ndarray):
+        pair, state = np.argwhere(~(np.isfinite(found) & (found >= -TOLERANCE)))[0]
+        return int(pair), int(state), float(found[pair, state])
+    place = int(np.argmax(~(np.isfinite(found.data) & (found.data >= -TOLERANCE))))
+    pair = int(np.searchsorted(found.indptr, place, side="right")) - 1
+    return pair, int(found.indices[place]), float(found.data[place])
+
+
+def _place(at: str, pair: str) -> str:
+    return f"{at}, {pair}" if at else pair

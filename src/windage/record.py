@@ -1,0 +1,125 @@
+"""What a run leaves behind: `Run`, and the tape it is recorded on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from windage.errors import InputError
+from windage.inputs import as_integer, require_memory
+from windage.kernels.play import Block
+from windage.kernels.sums import accumulate
+from windage.spaces import StateActions
+
+__all__ = ["Run", "Tape"]
+
+
+@dataclass(frozen=True)
+class Run:
+    """What happened from time `first` on, for `steps` steps.
+
+    With record="full", `states` has one entry more than the other columns: it ends with the state
+    after the last step. With record=k the columns hold the times that are multiples of k; with
+    record="totals" they are empty. `mean_rewards` holds r_t(s_t, a_t), what regret is made of; it
+    is NaN in a world that does not tell.
+    """
+
+    first: int
+    steps: int
+    seed: int
+    record: str | int
+    times: NDArray[np.int64]
+    states: NDArray[np.int32]
+    actions: NDArray[np.int32]
+    rewards: NDArray[np.float64]
+    mean_rewards: NDArray[np.float64]
+    cumulative_reward: NDArray[np.float64]
+    cumulative_mean_reward: NDArray[np.float64]
+    total_reward: float
+    total_mean_reward: float
+    final_state: int
+
+    @property
+    def last(self) -> int:
+        """The time of the last step."""
+        return self.first + self.steps - 1
+
+    def __repr__(self) -> str:
+        return (
+            f"Run(t={self.first}..{self.last}, seed={self.seed}, record={self.record!r}, "
+            f"total_reward={self.total_reward:.6g})"
+        )
+
+
+class Tape:
+    """Collects blocks of steps into a `Run`."""
+
+    def __init__(self, space: StateActions, first: int, steps: int, record: str | int) -> None:
+        self.space = space
+        self.first = first
+        self.steps = steps
+        self.record = record
+        if record == "full":
+            self.every = 1
+        elif record == "totals":
+            self.every = 0
+        elif isinstance(record, str):
+            raise InputError(
+                f"{record!r} is no way to record",
+                field="record",
+                fix='pass "full", "totals" or an integer',
+            )
+        else:
+            self.every = as_integer(record, "record", low=1)
+        self.kept = (
+            (first + steps - 1) // self.every - (first - 1) // self.every if self.every else 0
+        )
+        require_memory(40 * self.kept, "record", fix='record every k-th step, or "totals"')
+        self.states = np.empty(self.kept + (record == "full"), np.int32)
+        self.actions = np.empty(self.kept, np.int32)
+        self.columns = np.empty((4, self.kept))  # reward, mean and their running sums
+        self.totals = np.zeros((2, 2))
+        self.place = 0
+        self.t = first
+
+    def add(self, block: Block) -> None:
+        """Record the next steps."""
+        every, place = self.every, self.place
+        if every:
+            kept = slice((-self.t) % every, None, every)
+            n = len(range(*kept.indices(block.states.size)))
+            here = slice(place, place + n)
+            self.states[here] = block.states[kept]
+            self.actions[here] = self.space.action_of[block.pairs[kept]]
+            self.columns[0, here] = block.rewards[kept]
+            self.columns[1, here] = block.means[kept]
+            self.place += n
+        accumulate(block.rewards, self.totals[0], self.t, every, self.columns[2, place:])
+        accumulate(block.means, self.totals[1], self.t, every, self.columns[3, place:])
+        self.t += block.states.size
+
+    def finish(self, seed: int, state: int) -> Run:
+        """Return the run, which ended in `state`."""
+        if self.record == "full":
+            self.states[-1] = state
+        start = self.first + (-self.first) % self.every if self.every else 0
+        times = start + max(self.every, 1) * np.arange(self.kept, dtype=np.int64)
+        rewards, means, cumulative, cumulative_mean = self.columns
+        return Run(
+            first=self.first,
+            steps=self.steps,
+            seed=seed,
+            record=self.record,
+            times=times,
+            states=self.states,
+            actions=self.actions,
+            rewards=rewards,
+            mean_rewards=means,
+            cumulative_reward=cumulative,
+            cumulative_mean_reward=cumulative_mean,
+            total_reward=float(self.totals[0].sum()),
+            total_mean_reward=float(self.totals[1].sum()),
+            final_state=state,
+        )

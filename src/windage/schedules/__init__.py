@@ -1,0 +1,24 @@
+"""Weights that change with t: the shape of a drift, apart from what drifts.
+
+A schedule says how much of each base model there is at time t of a horizon T: `weights(t, T)` is a
+point of the simplex. Most move between two models; `position` is then the weight of model 1, and
+`stops` lists times between which it is monotone, which makes variations telescope. Anything with a
+method `weights(t, T)` is a schedule.
+"""
+
+from windage.schedules.base import Custom, Schedule, TwoModelSchedule, as_schedule
+from windage.schedules.steps import Knots, Steps
+from windage.schedules.waves import Burst, Cosine, Linear, Walk
+
+__all__ = [
+    "Burst",
+    "Cosine",
+    "Custom",
+    "Knots",
+    "Linear",
+    "Schedule",
+    "Steps",
+    "TwoModelSchedule",
+    "Walk",
+    "as_schedule",
+]

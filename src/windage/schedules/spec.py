@@ -1,0 +1,51 @@
+"""Schedules as plain data, for files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from windage.errors import ModelError
+from windage.schedules.base import Schedule
+from windage.schedules.steps import Knots, Steps
+from windage.schedules.waves import Burst, Cosine, Linear, Walk
+
+__all__ = ["from_spec", "to_spec"]
+
+
+def to_spec(schedule: Schedule) -> dict[str, Any]:
+    """Return a schedule as plain data for a file."""
+    kind = type(schedule).__name__
+    if kind not in _SAVED:
+        raise ModelError(
+            f"a schedule of type {kind} cannot be written to a file",
+            field="schedule",
+            fix="use one of windage.schedules, or save the model as arrays",
+        )
+    return {"kind": kind} | {name: getattr(schedule, name) for name in _SAVED[kind]}
+
+
+def from_spec(spec: dict[str, Any]) -> Schedule:
+    """Return the schedule that `to_spec` wrote."""
+    fields = dict(spec)
+    kind = fields.pop("kind", None)
+    if kind not in _SAVED or set(fields) != set(_SAVED[kind]):
+        raise ModelError(f"{spec!r} is no known schedule", field="schedule")
+    for name in ("times", "order"):
+        if fields.get(name) is not None:
+            fields[name] = tuple(fields[name])
+    return _KINDS[kind](**fields)
+
+
+_SAVED = {
+    "Cosine": ("cycles",),
+    "Linear": ("legs",),
+    "Burst": ("start", "end", "cycles"),
+    "Walk": ("seed", "moves", "size"),
+    "Knots": ("times", "interpolation"),
+    "Steps": ("times", "order"),
+}
+
+_KINDS: dict[str, Callable[..., Schedule]] = {
+    kind.__name__: kind for kind in (Cosine, Linear, Burst, Walk, Knots, Steps)
+}

@@ -1,0 +1,330 @@
+"""`run`: any agent in any world, recorded as finely as asked, continued where it stands."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+
+from windage.drift import DriftingMDP
+from windage.errors import CallOrderError, HorizonReached, InputError
+from windage.inputs import LAST_TIME, as_integer, as_real, as_seed
+from windage.kernels.play import Block
+from windage.kernels.world import World, step
+from windage.record import Run, Tape
+from windage.spaces import StateActions
+from windage.streams import key
+
+__all__ = ["Problem", "Run", "Simulator", "run", "world_of"]
+
+_BLOCK = 1 << 14  # steps a compiled loop plays at a time: its arrays stay in the cache
+
+
+@runtime_checkable
+class Problem(Protocol):
+    """A world of one's own: what `run` needs besides a `DriftingMDP`."""
+
+    space: StateActions
+    horizon: int
+
+    def reset(self, seed: int) -> int:
+        """Start again; return the first state."""
+        ...
+
+    def step(self, action: int) -> tuple[float, int]:
+        """Play an action; return the reward and the next state."""
+        ...
+
+
+class Player(Protocol):
+    """The least an agent must offer; one with `t` continues where it stands."""
+
+    def act(self, s: int) -> int:
+        """Return an action for state s."""
+        ...
+
+    def observe(self, s: int, a: int, reward: float, s_next: int) -> None:
+        """Learn what the action led to."""
+        ...
+
+
+def run(
+    problem: DriftingMDP | Problem,
+    agent: Player,
+    seed: int = 0,
+    start_state: int | None = None,
+    steps: int | None = None,
+    record: str | int = "full",
+    *,
+    progress: Callable[[int, int], None] | None = None,
+) -> Run:
+    """Let an agent act in a world; the agent advances and can be run further.
+
+    Parameters
+    ----------
+    problem
+        A `DriftingMDP`, or anything with `space`, `horizon`, `reset(seed)` and `step(action)`.
+    agent
+        Anything with `act(s)` and `observe(s, a, reward, s_next)`. One that counts its time in `t`
+        is continued from there: two runs of 500 steps are one of 1,000, to the last bit. The
+        library's agents run in compiled loops, others step by step.
+    seed
+        Names the world's noise: all agents on one seed meet the same.
+    start_state
+        The state the first step starts in. If not given: 0 at t = 1, afterwards where the agent
+        stands.
+    steps
+        How many steps to play; up to the horizon if not given.
+    record
+        "full", an integer k for every k-th step, or "totals".
+    progress
+        Called now and then with the steps done and the steps to do.
+
+    Examples
+    --------
+    >>> import windage as wd
+    >>> world = wd.envs.make("riverswim", horizon=1000)
+    >>> agent = wd.agents.make("random", world.space, horizon=1000)
+    >>> wd.run(world, agent, seed=3, record="totals")  # doctest: +ELLIPSIS
+    Run(t=1..1000, seed=3, record='totals', total_reward=...)
+    """
+    as_seed(seed)
+    _check_agent(problem, agent)
+    first = getattr(agent, "t", 1)
+    n = _steps_to_play(problem, agent, first, steps)
+    if isinstance(problem, DriftingMDP):
+        state = _start_state(problem.space, agent, first, start_state)
+        simulator = Simulator(problem, seed, state=state, t=first)
+        tape = Tape(problem.space, first, n, record)
+        if hasattr(agent, "play"):
+            state = _play_compiled(simulator, agent, n, tape, progress)
+        else:
+            state = _play_steps(simulator, agent, n, tape, progress)
+    else:
+        state = _start_foreign(problem, first, seed, start_state)
+        tape = Tape(problem.space, first, n, record)
+        state = _play_steps(_Foreign(problem, state, first), agent, n, tape, progress)
+    return tape.finish(seed, state)
+
+
+class Simulator:
+    """A `DriftingMDP` played step by step: the same draws as a compiled run, from Python.
+
+    Attributes
+    ----------
+    t
+        The time of the next step.
+    state
+        The state it starts in.
+    mean_reward
+        r_t(s_t, a_t) of the last step, NaN before the first.
+
+    Examples
+    --------
+    >>> import windage as wd
+    >>> simulator = Simulator(wd.envs.make("two-state-cosine"), seed=0)
+    >>> reward, state = simulator.step(1)
+    """
+
+    def __init__(self, problem: DriftingMDP, seed: int = 0, *, state: int = 0, t: int = 1) -> None:
+        self.problem = problem
+        self.space = problem.space
+        self.horizon = problem.horizon
+        self.seed = as_seed(seed)
+        self.state = self.space.check_state(state)
+        self.t = as_integer(t, "t", low=1)
+        self.mean_reward = math.nan
+        self._world: World | None = None
+        self._ahead = 1
+
+    def reset(self, seed: int) -> int:
+        """Start again at t = 1 in state 0 with another seed."""
+        self.__init__(self.problem, seed)  # type: ignore[misc]
+        return self.state
+
+    def step(self, action: int) -> tuple[float, int]:
+        """Play an action; return the reward and the next state."""
+        if self.t > self.horizon:
+            raise HorizonReached(f"all {self.horizon} steps have been played", fix="call reset")
+        pair = self.space.pair(self.state, action)
+        self.mean_reward, reward, after = step(self.world(self._ahead), self.t, pair)
+        self.t += 1
+        self.state = int(after)
+        return reward, self.state
+
+    def world(self, steps: int) -> World:
+        """Return the compiled world from now on, made for `steps` further steps if need be."""
+        if self._world is None or not self._world.first <= self.t <= self._world.last:
+            last = min(self.t + steps - 1, self.horizon)
+            self._world = world_of(self.problem, self.seed, self.t, last)
+            self._ahead = min(2 * self._ahead, 1 << 10)  # cheap to start, cheap to go on
+        return self._world
+
+
+def world_of(problem: DriftingMDP, seed: int, first: int, last: int) -> World:
+    """Return what a compiled loop needs from `first` to `last`, or as far as one piece goes."""
+    tables = problem.source.tables(first, last)
+    return World(
+        tables.first, tables.last, problem.space.n_pairs, *tables[2:],
+        problem.noise.code, problem.noise.spread,
+        key(seed, "world.base"), key(seed, "world.state"), key(seed, "world.reward"),
+    )  # fmt: skip
+
+
+class _Foreign:
+    """Somebody else's world with the attributes the loop uses."""
+
+    mean_reward = math.nan
+
+    def __init__(self, problem: Problem, state: int, t: int) -> None:
+        self.problem = problem
+        self.space = problem.space
+        self.state = state
+        self.t = t
+
+    def step(self, action: int) -> tuple[float, int]:
+        answer = self.problem.step(action)
+        if not isinstance(answer, tuple) or len(answer) != 2:
+            raise InputError(
+                f"returned {answer!r}",
+                field="problem.step",
+                where=f"t={self.t}",
+                fix="return (reward, next state)",
+            )
+        self.state = self.space.check_state(answer[1], "problem.step: next state")
+        reward = as_real(answer[0], "problem.step: reward")
+        self.t += 1
+        return reward, self.state
+
+
+def _play_compiled(
+    simulator: Simulator,
+    agent: Any,
+    steps: int,
+    tape: Tape,
+    progress: Callable[[int, int], None] | None,
+) -> int:
+    buffer = Block.empty(min(steps, _BLOCK))
+    done, state = 0, simulator.state
+    while done < steps:
+        world = simulator.world(min(_BLOCK, steps - done))
+        block = buffer.head(min(world.last - simulator.t + 1, buffer.states.size, steps - done))
+        n = block.states.size
+        state = agent.play(world, state, block)
+        agent.t += n
+        agent.last_state = state
+        simulator.t += n
+        done += n
+        tape.add(block)
+        if progress is not None:
+            progress(done, steps)
+    return state
+
+
+def _play_steps(
+    world: Simulator | _Foreign,
+    agent: Player,
+    steps: int,
+    tape: Tape,
+    progress: Callable[[int, int], None] | None,
+) -> int:
+    buffer = Block.empty(min(steps, 1 << 10))
+    done = 0
+    while done < steps:
+        block = buffer.head(min(buffer.states.size, steps - done))
+        for i in range(block.states.size):
+            state = world.state
+            action = agent.act(state)
+            block.states[i], block.pairs[i] = state, world.space.pair(state, action)
+            reward, after = world.step(action)
+            agent.observe(state, action, reward, after)
+            block.rewards[i], block.means[i] = reward, world.mean_reward
+        done += block.states.size
+        tape.add(block)
+        if progress is not None:
+            progress(done, steps)
+    return world.state
+
+
+def _check_agent(problem: DriftingMDP | Problem, agent: Player) -> None:
+    for name in ("space", "horizon", "step", "reset"):
+        if not isinstance(problem, DriftingMDP) and not hasattr(problem, name):
+            raise InputError(
+                f"{type(problem).__name__} has no {name!r}",
+                field="problem",
+                fix="pass a DriftingMDP, or give it space, horizon, reset(seed), step(action)",
+            )
+    for name in ("act", "observe"):
+        if not callable(getattr(agent, name, None)):
+            raise InputError(
+                f"{type(agent).__name__} has no method {name!r}",
+                field="agent",
+                fix="give it act(s) and observe(s, a, reward, s_next)",
+            )
+    space = getattr(agent, "space", problem.space)
+    if isinstance(space, StateActions) and not np.array_equal(space.counts, problem.space.counts):
+        raise InputError(
+            f"the agent is made for {space!r}, the problem has {problem.space!r}",
+            field="agent.space",
+            fix="make the agent with problem.space",
+        )
+    if getattr(agent, "_pending", None) is not None:
+        raise CallOrderError(
+            "the agent waits for the outcome of a decision",
+            field="agent",
+            fix="call observe before run",
+        )
+
+
+def _steps_to_play(
+    problem: DriftingMDP | Problem, agent: Player, first: int, steps: int | None
+) -> int:
+    horizon = as_integer(problem.horizon, "problem.horizon", low=1, high=LAST_TIME)
+    left = min(horizon, getattr(agent, "horizon", horizon)) - first + 1
+    if left <= 0:
+        raise HorizonReached(
+            f"the agent is at t = {first}, the horizon is {first + left - 1}",
+            fix="make a new agent, or a problem with a larger horizon",
+        )
+    if steps is None:
+        return left
+    n = as_integer(steps, "steps", low=1)
+    if n > left:
+        raise InputError(
+            f"{n} steps from t = {first} on pass the horizon by {n - left}",
+            field="steps",
+            fix=f"pass an integer from 1 to {left}",
+        )
+    return n
+
+
+def _start_state(space: StateActions, agent: Player, first: int, given: int | None) -> int:
+    if given is not None:
+        return space.check_state(given, "start_state")
+    if first == 1:
+        return 0
+    stands = getattr(agent, "last_state", None)
+    if stands is None:
+        raise InputError(
+            f"the agent is at t = {first} and does not tell where it stands",
+            field="start_state",
+            fix="pass the last run's final_state",
+        )
+    return int(stands)
+
+
+def _start_foreign(problem: Problem, first: int, seed: int, given: int | None) -> int:
+    if first == 1 and given is None:
+        return problem.space.check_state(problem.reset(seed), "problem.reset: state")
+    if given is not None:
+        return problem.space.check_state(given, "start_state")
+    state = getattr(problem, "state", None)
+    if state is None:
+        raise InputError(
+            "the run goes on and the problem does not tell its state",
+            field="start_state",
+            fix="pass the last run's final_state, or give the problem an attribute `state`",
+        )
+    return problem.space.check_state(state, "problem.state")

@@ -1,0 +1,43 @@
+"""Small models that many tests use."""
+
+from __future__ import annotations
+
+import numpy as np
+
+import windage as wd
+
+
+def random_mdp(space: wd.StateActions, seed: int = 0, density: float = 1.0) -> wd.MDP:
+    """A model with Dirichlet rows; with density < 1 some moves are impossible."""
+    rng = np.random.default_rng(seed)
+    rows = rng.dirichlet(np.ones(space.n_states), size=space.n_pairs)
+    keep = rng.random(rows.shape) < density
+    keep[np.arange(space.n_pairs), rng.integers(space.n_states, size=space.n_pairs)] = True
+    rows = np.where(keep, rows, 0.0)
+    return wd.MDP(space, rng.random(space.n_pairs), rows / rows.sum(axis=1, keepdims=True))
+
+
+def literal_budgets(model: wd.DriftingMDP, first: int, last: int) -> tuple[list, list]:
+    """B_{r,t} and B_{p,t} from the definition, one model after another."""
+    r, p = [], []
+    for t in range(first, last):
+        now, after = model.at(t), model.at(t + 1)
+        r.append(max(abs(x - y) for x, y in zip(now.rewards, after.rewards, strict=True)))
+        difference = np.asarray(_dense(after) - _dense(now))
+        p.append(max(sum(abs(x) for x in row) for row in difference))
+    return r, p
+
+
+def _dense(mdp: wd.MDP) -> np.ndarray:
+    found = mdp.transitions
+    return found if isinstance(found, np.ndarray) else found.toarray()
+
+
+class Weights:
+    """A schedule of the user's own: any object with weights(t, T)."""
+
+    def __init__(self, *weights: float) -> None:
+        self.fixed = weights
+
+    def weights(self, t: int, horizon: int) -> tuple[float, ...]:
+        return self.fixed

@@ -1,0 +1,164 @@
+"""The contract of act and observe, shown on the random agent."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import windage as wd
+from windage.agents.blob import Blob, pack, unpack
+from windage.errors import CallOrderError, HorizonReached, InputError, StateError
+
+SPACE = wd.StateActions([2, 3], state_names=["low", "high"])
+
+
+def agent(**options):
+    return wd.agents.make("random", SPACE, horizon=5, **options)
+
+
+def test_act_is_the_same_until_observe():
+    a = agent()
+    first = a.act(1)
+    assert a.act(1) == first
+    a.observe(1, first, 0.5, 0)
+    assert (a.t, a.last_state) == (2, 0)
+
+
+def test_calls_out_of_order_change_nothing():
+    a = agent()
+    with pytest.raises(
+        CallOrderError, match=r"observe at t=1: there is no decision.*act\(s\) first"
+    ):
+        a.observe(0, 0, 0.5, 0)
+    a.act(0)
+    before = a.state()
+    with pytest.raises(CallOrderError, match=r"act at t=1: a decision in s=0 \('low'\) is waiting"):
+        a.act(1)
+    with pytest.raises(CallOrderError, match="the decision was asked for in s=0"):
+        a.observe(1, 0, 0.5, 0)
+    assert a.state() == before
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        ((2, 0, 0.5, 0), "state: 2"),
+        ((True, 0, 0.5, 0), "state: True"),
+        ((0, 2, 0.5, 0), r"action: 2 .*s=0 \('low'\) offers 2"),
+        ((0, 1.0, 0.5, 0), "action: 1.0"),
+        ((0, 0, math.nan, 0), "reward: nan"),
+        ((0, 0, math.inf, 0), "reward: inf"),
+        ((0, 0, "0.5", 0), "reward: '0.5'"),
+        ((0, 0, None, 0), "reward: None"),
+        ((0, 0, 0.5, 2), "s_next: 2"),
+        ((0, 0, 0.5, 0.0), "s_next: 0.0"),
+    ],
+)
+def test_impossible_observations_change_nothing(call, message):
+    a = agent()
+    a.act(0)
+    before = a.state()
+    with pytest.raises(InputError, match=message):
+        a.observe(*call)
+    assert a.state() == before
+
+
+def test_declared_ranges_are_enforced():
+    a = agent(reward_range=(0, 1))
+    a.act(0)
+    with pytest.raises(InputError, match=r"reward: 1\.5 is not a number in \[0, 1\]"):
+        a.observe(0, 0, 1.5, 0)
+    a.observe(0, 0, 1, 0)
+    free = agent()
+    free.act(0)
+    free.observe(0, 0, -17.5, 1)
+
+
+def test_another_action_than_the_advised_one_is_counted():
+    a = agent()
+    advised = a.act(0)
+    a.observe(0, 1 - advised, 0.5, 0)
+    assert a.overridden == 1
+    a.observe(0, a.act(0), 0.5, 0)
+    assert a.overridden == 1
+
+
+def test_after_the_horizon_there_is_nothing_to_decide():
+    a = agent()
+    for _ in range(5):
+        a.observe(0, a.act(0), 0.0, 0)
+    with pytest.raises(HorizonReached, match="all 5 steps"):
+        a.act(0)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"seed": -1}, "seed"),
+        ({"reward_range": 3}, "reward_range"),
+        ({"reward_range": (1, 0)}, "is empty"),
+        ({"reward_range": (0, math.inf)}, r"reward_range\[1\]"),
+    ],
+)
+def test_impossible_agents(options, message):
+    with pytest.raises(InputError, match=message):
+        agent(**options)
+    with pytest.raises(InputError, match="did you mean 'random'"):
+        wd.agents.make("randm", SPACE, horizon=5)
+    with pytest.raises(InputError, match="space: 3 is not a StateActions"):
+        wd.agents.RandomAgent(3, horizon=5)
+    with pytest.raises(wd.ModelError, match="horizon"):
+        wd.agents.RandomAgent(SPACE, horizon=0)
+
+
+def test_states_survive_with_a_pending_decision():
+    a = agent(seed=3, reward_range=(0, 2))
+    a.observe(0, a.act(0), 0.5, 1)
+    decision = a.act(1)
+    again = wd.agents.restore(a.state())
+    assert type(again) is wd.agents.RandomAgent
+    assert again.state() == a.state()
+    assert again.act(1) == decision
+    assert (again.t, again.space, again.reward_range) == (2, SPACE, (0.0, 2.0))
+    for twin in (a, again):
+        twin.observe(1, decision, 0.5, 0)
+    assert again.act(0) == a.act(0)
+    assert wd.agents.RandomAgent.from_state(again.state()).t == 3
+
+
+def test_damaged_states_are_refused():
+    blob = agent().state()
+    for wrong in (b"", b"x", blob[:-1], blob + b"x", blob[:40] + b"\0" + blob[41:], 7):
+        with pytest.raises(StateError, match="state: "):
+            wd.agents.restore(wrong)
+    rng = np.random.default_rng(0)
+    for place in rng.integers(len(blob), size=200):
+        damaged = bytearray(blob)
+        damaged[place] ^= 1 << rng.integers(8)
+        with pytest.raises(StateError):
+            wd.agents.restore(bytes(damaged))
+
+
+def test_states_of_other_agents_are_refused():
+    other = pack(Blob("somebody", {}, {}, {}))
+    with pytest.raises(StateError, match="saved 'somebody' agent, not 'random'"):
+        wd.agents.RandomAgent.from_state(other)
+    with pytest.raises(InputError, match="agent: no such choice: 'somebody'"):
+        wd.agents.restore(other)
+
+
+def test_blobs_carry_arrays_of_all_kinds():
+    arrays = {
+        "a": np.arange(6, dtype=np.int32).reshape(2, 3),
+        "b": np.array([1.5, math.nan]),
+        "c": np.zeros((0, 4), dtype=np.uint64),
+        "d": np.array([True, False]),
+    }
+    again = unpack(pack(Blob("x", {"k": 1}, {"v": None}, arrays)))
+    assert (again.agent, again.configuration, again.values) == ("x", {"k": 1}, {"v": None})
+    for name, array in arrays.items():
+        assert again.arrays[name].dtype == array.dtype
+        assert again.arrays[name].shape == array.shape
+        assert again.arrays[name].tobytes() == array.tobytes()

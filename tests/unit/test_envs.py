@@ -1,0 +1,170 @@
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import windage as wd
+from tests.models import literal_budgets
+from windage.errors import InputError, ModelError
+
+BASIC = ["two-state-cosine", "peril", "riverswim", "random-drift"]
+
+
+def test_ids_have_versions():
+    assert set(BASIC) <= set(wd.envs.names())
+    for name in wd.envs.names():
+        model = wd.envs.make(name)
+        assert model.name == f"{name}-v0"
+        assert wd.envs.make(f"{name}-v0", horizon=50).horizon == 50
+
+
+def test_docstrings_have_their_sections():
+    sections = ["States", "Actions", "Drift", "B_r", "B_p", "D", "Why communicating"]
+    for name in wd.envs.names():
+        lines = [line.strip() for line in wd.envs.get(name).build.__doc__.splitlines()]
+        found = [line for line in lines if line in [*sections, "Version history"]]
+        assert found == [*sections, "Version history"], name
+        assert wd.envs.get(name).summary.endswith(".")
+
+
+@pytest.mark.parametrize("name", wd.envs.names())
+@pytest.mark.parametrize("horizon", [None, 1, 2, 3, 97, 1000])
+def test_every_environment_keeps_the_promises(name, horizon):
+    if (name, horizon) in {("random-drift", n) for n in (1, 2, 3)}:
+        with pytest.raises(InputError, match="budget: 1.0 is more than"):
+            wd.envs.make(name, horizon=horizon)
+        options = {"horizon": horizon, "reward_budget": 0, "transition_budget": 0}
+    else:
+        options = {} if horizon is None else {"horizon": horizon}
+    wd.testing.check_drifting_mdp(wd.envs.make(name, **options), times=20, steps=200)
+
+
+@pytest.mark.parametrize("name", wd.envs.names())
+@pytest.mark.parametrize("horizon", [400, 4000, 401])
+def test_closed_forms_equal_what_is_computed(name, horizon):
+    model, facts = wd.envs.make(name, horizon=horizon), wd.envs.facts(name, horizon=horizon)
+    budgets = model.budgets()
+    if facts.reward_budget is not None:
+        assert budgets.reward == pytest.approx(facts.reward_budget, rel=1e-12, abs=1e-12)
+    if facts.transition_budget is not None:
+        assert budgets.transition == pytest.approx(facts.transition_budget, rel=1e-12, abs=1e-12)
+
+
+def test_two_state_cosine_is_the_printed_model():
+    T = 5000
+    model = wd.envs.make("two-state-cosine", horizon=T)
+    for t in (1, 17, 1250, 2500, 5000):
+        c, e = math.cos(4 * math.pi * t / T), 0.5 + 0.4 * math.cos(2 * math.pi * t / T)
+        mdp = model.at(t)
+        assert mdp.rewards == pytest.approx([0.5 + 0.4 * c, 0.3, 0.5 - 0.4 * c, 0.3], abs=1e-12)
+        rows = [[e, 1 - e], [1 - e, e], [1 - e, e], [e, 1 - e]]
+        assert mdp.transitions == pytest.approx(np.array(rows), abs=1e-12)
+    budgets = model.budgets()
+    assert budgets.reward == pytest.approx(3.1999987, abs=5e-8)
+    assert budgets.transition == pytest.approx(3.2, abs=1e-5)
+
+
+def test_riverswim_is_the_printed_model():
+    T = 20_000
+    model = wd.envs.make("riverswim", horizon=T)
+    assert (model.space.n_states, model.space.n_pairs) == (6, 12)
+    for t in (1, 4999, 5001, 10_000, 15_001, T):
+        k = (1 + math.cos(2 * math.pi * t / T)) / 2
+        mdp, space = model.at(t), model.space
+        right = mdp.transitions[space.pair(3, 1)]
+        assert right[4] == pytest.approx(0.35 + 0.25 * k, abs=1e-12)
+        assert right[2] == pytest.approx(0.05, abs=1e-12)
+        assert mdp.transitions[space.pair(3, 0), 2] == 1
+        assert mdp.transitions[space.pair(0, 0), 0] == 1
+        assert mdp.transitions[space.pair(0, 1), :2] == pytest.approx([0.4, 0.6], abs=1e-12)
+        assert mdp.transitions[space.pair(5, 1), 4:] == pytest.approx([0.4, 0.6], abs=1e-12)
+        swapped = (t - 1) * 4 // T % 2
+        assert mdp.rewards[0] == (0.6 if swapped else 0.05)
+        assert mdp.rewards[11] == (0.3 if swapped else 1.0)
+        assert np.count_nonzero(mdp.rewards) == 2
+    assert model.budgets().reward == pytest.approx(2.1, abs=1e-12)
+    assert model.budgets().transition == pytest.approx(1.0, abs=1e-7)
+    assert wd.envs.facts("riverswim").diameter_bound == pytest.approx(14.72, abs=0.01)
+
+
+def test_the_still_river():
+    mdp = wd.envs.riverswim_mdp(4)
+    assert mdp.rewards.tolist() == [0.005, 0, 0, 0, 0, 0, 0, 1.0]
+    expected = [
+        [1, 0, 0, 0], [0.4, 0.6, 0, 0], [1, 0, 0, 0], [0.05, 0.6, 0.35, 0],
+        [0, 1, 0, 0], [0, 0.05, 0.6, 0.35], [0, 0, 1, 0], [0, 0, 0.4, 0.6],
+    ]  # fmt: skip
+    assert mdp.transitions == pytest.approx(np.array(expected), abs=1e-15)
+    large = wd.envs.riverswim_mdp(600)
+    assert not isinstance(large.transitions, np.ndarray)
+    assert np.array_equal(
+        large.transitions.toarray()[2:8, :4], wd.envs.riverswim_mdp(499).transitions[2:8, :4]
+    )
+    assert wd.envs.riverswim_mdp(2).is_communicating()
+
+
+@pytest.mark.parametrize("shape", ["cosine", "linear", "jumps", "walk", "burst"])
+@pytest.mark.parametrize(("B_r", "B_p"), [(0, 0), (0.3, 0), (0, 2.5), (1, 1), (7.7, 12.3)])
+def test_random_drift_hits_the_budgets_exactly(shape, B_r, B_p):
+    model = wd.envs.make(
+        "random-drift", horizon=500, shape=shape, reward_budget=B_r, transition_budget=B_p
+    )
+    r, p = literal_budgets(model, 1, 500)
+    assert math.fsum(r) == pytest.approx(B_r, rel=1e-10, abs=1e-12)
+    assert math.fsum(p) == pytest.approx(B_p, rel=1e-10, abs=1e-12)
+
+
+def test_random_drift_keeps_its_floor_under_action_zero():
+    model = wd.envs.make("random-drift", states=4, actions=2, mixing=0.4, horizon=300)
+    for t in (1, 77, 150, 300):
+        rows = model.at(t).transitions[model.space.action_of == 0]
+        assert rows.min() >= 0.4 / 4 - 1e-15
+    assert wd.envs.facts("random-drift", states=4, mixing=0.4).diameter_bound == 10
+
+
+def test_random_drift_is_a_function_of_its_seed():
+    a, b, c = (wd.envs.make("random-drift", seed=s).at(7) for s in (1, 1, 2))
+    assert a == b
+    assert a != c
+
+
+def test_random_drift_with_one_state_is_a_bandit():
+    model = wd.envs.make("random-drift", states=1, actions=4)
+    assert model.budgets().transition == 0
+    assert model.budgets().reward == pytest.approx(1)
+
+
+@pytest.mark.parametrize(
+    ("id", "options", "message"),
+    [
+        (
+            "riverswmi",
+            {},
+            "environment: no such choice: 'riverswmi'. Fix: did you mean 'riverswim'",
+        ),
+        (
+            "riverswim",
+            {"stats": 5},
+            "riverswim.stats: no such parameter. Fix: did you mean 'states'",
+        ),
+        ("riverswim", {"states": 1}, "states: 1 is not"),
+        ("riverswim", {"horizon": 0}, "horizon: 0 is not"),
+        ("two-state-cosine", {"reward_cycles": 1.5}, "reward_cycles"),
+        ("peril", {"tau": 0}, "tau"),
+        ("random-drift", {"transition_budget": -1}, "transition_budget: -1.0 is not"),
+        ("random-drift", {"reward_budget": math.nan}, "reward_budget: nan"),
+        ("random-drift", {"shape": "square"}, "shape: no such choice"),
+        ("random-drift", {"mixing": 0}, "mixing"),
+        ("random-drift", {"horizon": 20, "transition_budget": 30}, "30.0 is more than 20 steps"),
+    ],
+)
+def test_impossible_environments(id, options, message):
+    with pytest.raises(wd.WindageError, match=message):
+        wd.envs.make(id, **options)
+
+
+def test_environments_too_large_for_the_machine_are_refused_first():
+    with pytest.raises(ModelError, match="states: would need about"):
+        wd.envs.make("random-drift", states=200_000, actions=10)

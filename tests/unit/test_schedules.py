@@ -1,0 +1,181 @@
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import windage as wd
+from tests.models import Weights
+from windage.errors import ModelError
+from windage.schedules import (
+    Burst,
+    Cosine,
+    Knots,
+    Linear,
+    Steps,
+    Walk,
+    as_schedule,
+)
+from windage.schedules.spec import from_spec, to_spec
+
+SCHEDULES = [
+    Cosine(),
+    Cosine(2.7),
+    Cosine(0),
+    Linear(),
+    Linear(3.4),
+    Burst(0.2, 0.7, 2),
+    Burst(0.0, 1.0, 1),
+    Walk(3, moves=17, size=0.4),
+    Walk(0, moves=500, size=0.05),
+    Steps(),
+    Steps([2, 5, 6]),
+    Steps([4, 9], order=[2, 0, 1]),
+    Knots((1, 4, 5, 30)),
+    Knots((1, 4, 5, 30), "step"),
+    Knots((1,)),
+]
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES, ids=repr)
+@pytest.mark.parametrize("horizon", [30, 31, 200])
+def test_weights_are_points_of_the_simplex_and_agree_in_all_forms(schedule, horizon):
+    times = np.arange(1, horizon + 1)
+    weights = schedule.weights(times, horizon)
+    assert weights.shape == (horizon, schedule.n_models)
+    assert (weights >= 0).all()
+    assert np.abs(weights.sum(axis=1) - 1).max() <= 1e-15 * schedule.n_models
+    for t in (1, 7, horizon):
+        assert schedule.weights(t, horizon).tolist() == weights[t - 1].tolist()
+    models, active = schedule.active(times, horizon)
+    dense = np.zeros_like(weights)
+    for i in range(horizon):
+        for k, w in zip(models[i], active[i], strict=True):
+            dense[i, k] += w
+    assert dense.tolist() == weights.tolist()
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES, ids=repr)
+@pytest.mark.parametrize("horizon", [1, 2, 3, 30, 31, 200, 1000])
+def test_variation_telescopes_to_the_sum_of_all_steps(schedule, horizon):
+    if isinstance(schedule, Knots) and horizon < 30:
+        horizon += 30
+    weights = schedule.weights(np.arange(1, horizon + 1), horizon)
+    literal = math.fsum(0.5 * np.abs(np.diff(weights, axis=0)).sum(axis=1))
+    assert schedule.variation(horizon) == pytest.approx(literal, abs=1e-11)
+    stops = schedule.stops(horizon)
+    assert stops[0] == 1
+    assert stops[-1] == horizon
+    assert (np.diff(stops) > 0).all()
+
+
+def test_cosine_is_the_printed_formula():
+    for t in range(1, 50):
+        expected = (1 + math.cos(2 * math.pi * 3 * t / 49)) / 2
+        assert Cosine(cycles=3).weights(t, 49)[0] == pytest.approx(expected, abs=1e-15)
+
+
+def test_linear_there_and_back():
+    assert Linear().weights([1, 6, 11], 11)[:, 1].tolist() == [0, 0.5, 1]
+    assert Linear(legs=2).weights([1, 6, 11], 11)[:, 1] == pytest.approx([0, 1, 0])
+    assert Linear().weights(1, 1).tolist() == [1.0, 0.0]
+
+
+def test_bursts_are_quiet_outside():
+    weight = Burst(0.4, 0.6, cycles=2).weights(np.arange(1, 1001), 1000)[:, 1]
+    assert weight[:400].max() == 0
+    assert weight[600:].max() == 0
+    assert weight.max() == pytest.approx(1, abs=1e-3)
+    assert Burst(0.4, 0.6, cycles=2).variation(1000) == pytest.approx(4, abs=0.01)
+
+
+def test_walks_are_seeded_reflected_and_move_often():
+    times = np.arange(1, 2001)
+    a = Walk(seed=1, moves=500, size=0.3).position(times, 2000)
+    assert a.tolist() == Walk(seed=1, moves=500, size=0.3).position(times, 2000).tolist()
+    assert a.tolist() != Walk(seed=2, moves=500, size=0.3).position(times, 2000).tolist()
+    assert a[0] == 0.5
+    assert 0 <= a.min() < 0.05
+    assert 0.95 < a.max() <= 1
+
+
+def test_steps_jump_at_their_times():
+    assert Steps([3]).weights([2, 3], 5).tolist() == [[1, 0], [0, 1]]
+    order = Steps([3, 4], order=[2, 0, 2])
+    assert order.n_models == 3
+    assert np.argmax(order.weights([2, 3, 4, 5], 5), axis=1).tolist() == [2, 0, 2, 2]
+
+
+def test_knots_hold_after_the_last():
+    assert Knots((1, 5)).weights([1, 2, 5, 9], 9)[:, 1].tolist() == [0, 0.25, 1, 1]
+    assert Knots((1, 5), "step").weights([1, 4, 5, 9], 9)[:, 1].tolist() == [0, 0, 1, 1]
+
+
+@pytest.mark.parametrize(
+    "schedule",
+    [s for s in SCHEDULES if s.n_models == 2 and not isinstance(s, (Steps, Knots))],
+    ids=repr,
+)
+def test_positions_are_monotone_between_stops(schedule):
+    horizon = 997
+    stops = schedule.stops(horizon)
+    for first, last in zip(stops[:-1], stops[1:], strict=True):
+        steps = np.diff(schedule.position(np.arange(first, last + 1), horizon))
+        assert (steps >= -1e-12).all() or (steps <= 1e-12).all()
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES, ids=repr)
+def test_schedules_survive_as_plain_data(schedule):
+    assert from_spec(to_spec(schedule)) == schedule
+
+
+@pytest.mark.parametrize(
+    "spec", [{}, {"kind": "Nope"}, {"kind": "Cosine"}, {"kind": "Cosine", "cycles": 1, "x": 2}]
+)
+def test_specs_of_unknown_schedules(spec):
+    with pytest.raises(ModelError, match="no known schedule"):
+        from_spec(spec)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Cosine(-1), "cycles"),
+        (lambda: Cosine(math.nan), "cycles"),
+        (lambda: Linear(math.inf), "legs"),
+        (lambda: Burst(0.6, 0.4), "end"),
+        (lambda: Burst(-0.1, 0.4), "start"),
+        (lambda: Burst(cycles=0), "cycles"),
+        (lambda: Walk(seed=-1), "seed"),
+        (lambda: Walk(moves=0), "moves"),
+        (lambda: Walk(size=0), "size"),
+        (lambda: Steps([3, 3]), r"times\[1\]: 3 does not rise above 3"),
+        (lambda: Steps([0]), r"times\[0\]: 0"),
+        (lambda: Steps([1.5]), "times: holds float64"),
+        (lambda: Steps([2], order=[0]), "1 models for 1 jumps"),
+        (lambda: Steps([2], order=[0, -1]), r"order\[1\]"),
+        (lambda: as_schedule(7, 10), r"no method weights\(t, T\)"),
+    ],
+)
+def test_impossible_schedules(make, message):
+    with pytest.raises(wd.WindageError, match=message):
+        make()
+
+
+@pytest.mark.parametrize(
+    ("weights", "message"),
+    [((0.5, 0.4), "0.5, 0.4"), ((1.5, -0.5), "simplex"), ((math.nan, 1.0), "simplex")],
+)
+def test_own_schedules_must_return_points_of_the_simplex(weights, message):
+    with pytest.raises(ModelError, match=rf"schedule.weights at t=1: .*{message}"):
+        as_schedule(Weights(*weights), 10)
+
+
+def test_own_schedules_work():
+    schedule = as_schedule(Weights(0.2, 0.5, 0.3), 10)
+    assert schedule.weights(4, 10).tolist() == [0.2, 0.5, 0.3]
+    assert schedule.stops(10) is None
+    assert schedule.variation(10) == 0
+    with pytest.raises(ModelError, match="cannot be written to a file"):
+        to_spec(schedule)
