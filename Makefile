@@ -26,13 +26,13 @@ check: setup
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/mkdocs build --strict --quiet --site-dir out/site
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet --site-dir out/site
 
 bench: setup
 	$(BIN)/python -m benchmarks
 
 docs: setup
-	$(BIN)/mkdocs build --strict --site-dir out/site
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --site-dir out/site
 
 reliability: setup
 	WINDAGE_RELIABILITY=1 $(PYTEST) -n auto tests

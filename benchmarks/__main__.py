@@ -12,9 +12,13 @@ import numba
 import numpy as np
 
 import windage
-from benchmarks import startup, stepping
+from benchmarks import oracle, startup, stepping
 
-GROUPS = {"stepping": stepping.measure, "startup": startup.measure}
+GROUPS = {
+    "stepping": stepping.measure,
+    "startup": startup.measure,
+    "oracle": oracle.measure,
+}
 
 
 def main() -> None:

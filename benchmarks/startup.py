@@ -1,4 +1,4 @@
-"""What it costs to begin: imports, the command line, the first compiled call, a long run's memory."""
+"""What it costs to begin: imports, the command line, first compiled calls, a long run's memory."""
 
 from __future__ import annotations
 

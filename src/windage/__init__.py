@@ -25,6 +25,7 @@ _HOME = {
     "StateActions": "spaces",
     "StateError": "errors",
     "WindageError": "errors",
+    "gain_lp": "mdp",
     "load": "drift.files",
     "run": "simulate",
 }
@@ -46,6 +47,7 @@ __all__ = [
     "WindageError",
     "agents",
     "envs",
+    "gain_lp",
     "load",
     "run",
     "schedules",
@@ -69,7 +71,7 @@ if TYPE_CHECKING:
         StateError,
         WindageError,
     )
-    from windage.mdp import MDP
+    from windage.mdp import MDP, gain_lp
     from windage.noise import Noise
     from windage.simulate import run
     from windage.spaces import StateActions

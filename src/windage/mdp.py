@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from typing import Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,7 +13,11 @@ from windage.errors import ModelError
 from windage.oracle import graph
 from windage.spaces import StateActions
 
-__all__ = ["MDP", "TOLERANCE", "Cells", "Transitions"]
+if TYPE_CHECKING:
+    from windage.oracle.gain import Solution
+    from windage.oracle.lp import LpSolution
+
+__all__ = ["MDP", "TOLERANCE", "Cells", "Transitions", "gain_lp"]
 
 TOLERANCE = 1e-9
 """How far a row may be from summing to one, or a number from its range, and still be rounding."""
@@ -98,6 +102,27 @@ class MDP:
         """The non-zero transition probabilities of every pair."""
         return cells_of(self.transitions)
 
+    def solve(self, tol: float = 1e-9, method: str = "auto") -> Solution:
+        """Return the optimal gain, bias and policy, with a certified bracket of the gain.
+
+        Policy iteration by default, which takes any model; "value-iteration" is relative value
+        iteration, for models whose gain does not depend on the start state. What does not converge
+        raises `NotConverged`.
+
+        >>> space = StateActions([2])
+        >>> MDP(space, [0.25, 0.75], [[1.0], [1.0]]).solve().gain
+        0.75
+        """
+        from windage.oracle import gain
+
+        return gain.solve(self.space, self.rewards, self.transitions, tol=tol, method=method)
+
+    def diameter(self) -> float:
+        """Return the diameter D; inf if the model does not communicate, 0 with one state."""
+        from windage.oracle import diameter
+
+        return diameter.diameter(self.space, self.transitions)
+
     def is_communicating(self) -> bool:
         """Return whether every state can be reached from every other under some policy."""
         return graph.classes(self.space, self.cells.rows, self.cells.states)[0] == 1
@@ -120,6 +145,19 @@ class MDP:
     def __repr__(self) -> str:
         kind = "dense" if isinstance(self.transitions, np.ndarray) else "CSR"
         return f"MDP({self.space!r}, {kind})"
+
+
+def gain_lp(mdp: MDP) -> LpSolution:
+    """Return the optimal gain by linear programming, primal and dual: a second witness.
+
+    >>> space = StateActions([2])
+    >>> found = gain_lp(MDP(space, [0.25, 0.75], [[1.0], [1.0]]))
+    >>> found.primal, found.dual
+    (0.75, 0.75)
+    """
+    from windage.oracle import lp
+
+    return lp.gain_lp(mdp.space, mdp.rewards, mdp.transitions)
 
 
 def check_rewards(

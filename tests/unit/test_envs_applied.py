@@ -264,6 +264,11 @@ def test_bandit_means():
     third = [breaks.at(t).rewards[2] for t in (1, 300, 301, 500, 501, 1000)]
     assert third == [0.4, 0.4, 0.9, 0.9, 0.4, 0.4]
     assert breaks.at(400).rewards[:2].tolist() == [0.5, 0.3]
+    for horizon in range(1, 25):  # the great moment is (.3 T, .5 T], however short
+        short = wd.envs.make("bandit", horizon=horizon, shape="breaks")
+        for t in range(1, horizon + 1):
+            moment = 3 * horizon < 10 * t <= 5 * horizon
+            assert short.at(t).rewards[2] == (0.9 if moment else 0.4)
 
 
 # What they are for: the optimal policy changes, and looking one step ahead is not enough

@@ -6,13 +6,24 @@ from typing import Any
 
 from windage.agents.base import Agent
 from windage.agents.blob import unpack
+from windage.agents.informed import FiniteHorizonAgent, MyopicAgent, OracleAgent
 from windage.agents.simple import RandomAgent
 from windage.inputs import as_choice
 from windage.spaces import StateActions
 
-__all__ = ["Agent", "RandomAgent", "make", "names", "restore"]
+__all__ = [
+    "Agent",
+    "FiniteHorizonAgent",
+    "MyopicAgent",
+    "OracleAgent",
+    "RandomAgent",
+    "make",
+    "names",
+    "restore",
+]
 
-_BY_ID: dict[str, type[Agent]] = {agent.id: agent for agent in (RandomAgent,)}
+_AGENTS = (RandomAgent, OracleAgent, FiniteHorizonAgent, MyopicAgent)
+_BY_ID: dict[str, type[Agent]] = {agent.id: agent for agent in _AGENTS}
 
 
 def names() -> list[str]:
@@ -29,6 +40,9 @@ def make(id: str, space: StateActions, *, horizon: int, **options: Any) -> Agent
     return _BY_ID[as_choice(id, "agent", names())](space, horizon=horizon, **options)
 
 
-def restore(state: bytes) -> Agent:
-    """Return the agent that `agent.state()` saved, whatever its kind."""
-    return _BY_ID[as_choice(unpack(state).agent, "agent", names())].from_state(state)
+def restore(state: bytes, **given: Any) -> Agent:
+    """Return the agent that `agent.state()` saved, whatever its kind.
+
+    An agent that sees the model needs it again: `restore(state, problem=model)`.
+    """
+    return _BY_ID[as_choice(unpack(state).agent, "agent", names())].from_state(state, **given)

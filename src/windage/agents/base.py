@@ -38,6 +38,7 @@ class Agent(ABC):
     """
 
     id: ClassVar[str]
+    _saved_options: ClassVar[tuple[str, ...]] = ("space", "horizon", "seed", "reward_range")
 
     def __init__(
         self,
@@ -124,8 +125,11 @@ class Agent(ABC):
         return pack(Blob(self.id, self.configuration(), values, arrays))
 
     @classmethod
-    def from_state(cls, data: bytes) -> Self:
-        """Return the agent that `state` saved; it goes on as if it had never stopped."""
+    def from_state(cls, data: bytes, **given: Any) -> Self:
+        """Return the agent that `state` saved; it goes on as if it had never stopped.
+
+        What a saved state does not hold, such as the model an informed agent sees, is given again.
+        """
         blob = unpack(data)
         if blob.agent != cls.id:
             raise StateError(
@@ -133,7 +137,7 @@ class Agent(ABC):
                 field="state",
                 fix="use windage.agents.restore",
             )
-        options = dict(blob.configuration)
+        options = {name: blob.configuration[name] for name in cls._saved_options} | given
         space = StateActions(**options.pop("space"))
         if options["reward_range"] is not None:
             options["reward_range"] = tuple(options["reward_range"])

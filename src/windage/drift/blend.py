@@ -144,7 +144,7 @@ class Blend:
         if (first, last) in self._stretches:
             return self._stretches[first, last]
         kernel = self.kernels.active(first, last)
-        shared = self.rewards.schedule is self.kernels.schedule
+        shared = self.rewards.schedule == self.kernels.schedule
         reward = kernel if shared else self.rewards.active(first, last)
         tables = Tables(first, last, *self._alias, *kernel, self._rewards, *reward)
         if self.kernels.horizon <= _KEPT_HORIZON and last > first:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -28,6 +28,9 @@ from windage.noise import Noise
 from windage.schedules import Knots, Schedule, Steps, as_schedule
 from windage.schedules.steps import check_knots
 from windage.spaces import StateActions
+
+if TYPE_CHECKING:
+    from windage.drift.gains import GainCurve
 
 __all__ = ["Disconnection", "DriftingMDP"]
 
@@ -254,6 +257,19 @@ class DriftingMDP:
         """
         start, end = self._interval(first, last)
         return Budgets(self.source, start, end)
+
+    def optimal_gains(self, tol: float = 1e-6) -> GainCurve:
+        """Return rho*_t, the optimal gain of every frozen model M_t, certified to `tol`.
+
+        The cost does not grow with T for knots and blends: see `windage.drift.gains`.
+
+        >>> import windage as wd
+        >>> wd.envs.make("peril").optimal_gains().sum()
+        1000.0
+        """
+        from windage.drift.gains import gain_curve
+
+        return gain_curve(self, tol)
 
     def disconnections(self, first: int = 1, last: int | None = None) -> list[Disconnection]:
         """Return where the model does not communicate: stretches of time and two states each.

@@ -84,5 +84,5 @@ def bandit(
 def _schedule(shape: str, cycles: float, horizon: int) -> Schedule:
     if shape == "waves":
         return Cosine(cycles)
-    breaks = {3 * horizon // 10 + 1, horizon // 2 + 1}
-    return Steps(sorted(t for t in breaks if 1 < t <= horizon))
+    first, second = 3 * horizon // 10 + 1, horizon // 2 + 1
+    return Steps([first, second] if first < second else [])

@@ -50,3 +50,15 @@ def play_uniform(world, offsets, counts, key, state, t, states, pairs, rewards, 
         means[i], rewards[i], state = step(world, t, pair)
         t += 1
     return state
+
+
+@compiled
+def play_policies(world, policies, first, state, t, states, pairs, rewards, means):
+    """Play the policy of each time: policies[t - first, state] is a pair."""
+    for i in range(states.size):
+        pair = policies[t - first, state]
+        states[i] = state
+        pairs[i] = pair
+        means[i], rewards[i], state = step(world, t, pair)
+        t += 1
+    return state

@@ -1,0 +1,403 @@
+"""The optimal gain of every frozen model M_t, certified, without solving every one of them.
+
+At each time the rewards of a blend stand at a base model or on the way between two, and so do its
+transitions. Times that share these bases form a family: a point if nothing moves, a line if one
+weight moves or both move together, a box if rewards and transitions move on their own. Points are
+solved, lines certified in their weight (`oracle.curve`), whatever the weight does in time; boxes,
+and lines the compiled solver cannot take, are certified along the path from stop to stop of the
+schedules. What is no blend is solved at every change.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from windage.drift.blend import Blend, Mixture
+from windage.errors import NotConverged
+from windage.inputs import as_integer, as_real, require_memory
+from windage.mdp import Transitions
+from windage.oracle import gain
+from windage.oracle.curve import Corner, Line, bracket, certify_line, corner
+
+if TYPE_CHECKING:
+    from windage.drift.model import DriftingMDP
+
+__all__ = ["GainCurve", "gain_curve"]
+
+Reals = NDArray[np.float64]
+Times = NDArray[np.int64]
+
+_CHUNK = 1 << 16
+_MOST_SOLVES = 2_000_000
+_FEW_SMALL, _FEW_LARGE = 32, 4
+"""So few steps are solved one by one: for small models a box costs as much as many of them."""
+
+
+class GainCurve:
+    """rho*_t for t = 1..T, each within `error` of the truth.
+
+    Attributes
+    ----------
+    error
+        No value is further from the optimal gain of M_t than this.
+    solves
+        How many models were solved for it.
+
+    Examples
+    --------
+    >>> import windage as wd
+    >>> curve = wd.envs.make("riverswim", horizon=20_000).optimal_gains()
+    >>> round(curve.at(1), 4), curve.error <= 1e-6
+    (0.5789, True)
+    """
+
+    def __init__(
+        self,
+        horizon: int,
+        evaluate: Callable[[Times], tuple[Reals, Reals]],
+        error: float,
+        solves: int,
+    ) -> None:
+        self.horizon = horizon
+        self.error = error
+        self.solves = solves
+        self._evaluate = evaluate
+
+    def at(self, t: int) -> float:
+        """Return rho*_t."""
+        time = as_integer(t, "t", low=1, high=self.horizon)
+        return float(self._evaluate(np.array([time]))[0][0])
+
+    def bracket(self, t: int) -> tuple[float, float]:
+        """Return certified bounds of rho*_t."""
+        time = as_integer(t, "t", low=1, high=self.horizon)
+        value, error = self._evaluate(np.array([time]))
+        return float(value[0] - error[0]), float(value[0] + error[0])
+
+    def sum(self, first: int = 1, last: int | None = None) -> float:
+        """Return the sum of rho*_t for t = first..last, the whole horizon if not said."""
+        start = as_integer(first, "first", low=1, high=self.horizon)
+        end = self.horizon
+        if last is not None:
+            end = as_integer(last, "last", low=start - 1, high=self.horizon)
+        return float(sum(float(part.sum()) for part in self._parts(start, end)))
+
+    @functools.cached_property
+    def values(self) -> Reals:
+        """All T values, built when first asked for."""
+        require_memory(16.0 * self.horizon, "values", fix="use at(t) and sum(first, last)")
+        values = np.concatenate(list(self._parts(1, self.horizon)))
+        values.flags.writeable = False
+        return values
+
+    def _parts(self, first: int, last: int) -> Iterator[Reals]:
+        for t in range(first, last + 1, _CHUNK):
+            yield self._evaluate(np.arange(t, min(t + _CHUNK, last + 1)))[0]
+
+    def __repr__(self) -> str:
+        return f"GainCurve(horizon={self.horizon}, error={self.error:.3g}, solves={self.solves})"
+
+
+def gain_curve(model: DriftingMDP, tol: float = 1e-6) -> GainCurve:
+    """Return the certified curve of optimal gains of a drifting model."""
+    width = as_real(tol, "tol", low=0, open_low=True)
+    source = model.source
+    if isinstance(source, Blend):
+        schedules = (source.rewards.schedule, source.kernels.schedule)
+        if all(schedule.stops(model.horizon) is not None for schedule in schedules):
+            return _Families(source, model.horizon, width).curve()
+    return _step_by_step(model, width)
+
+
+class _Family(Protocol):
+    """The gains of the times that share their base models."""
+
+    error: float
+    solves: int
+
+    def at(self, times: Times, v: Reals, w: Reals) -> tuple[Reals, Reals]:
+        """Return values and errors at times with weights v of the rewards, w of the kernels."""
+        ...
+
+
+class _OnALine:
+    """A family certified in its one weight."""
+
+    def __init__(self, line: Line, *, by_rewards: bool) -> None:
+        self.line = line
+        self.by_rewards = by_rewards
+        self.error = float(line.error.max())
+        self.solves = line.solves
+
+    def at(self, times: Times, v: Reals, w: Reals) -> tuple[Reals, Reals]:
+        return self.line.at(v if self.by_rewards else w)
+
+
+class _OnAPath:
+    """A family certified along its path: boxes [first, last] in time, or single times."""
+
+    def __init__(self, boxes: list[tuple[float, ...]], solves: int) -> None:
+        table = np.array(sorted(boxes))  # at one first time a box comes after a single time
+        self.firsts, self.table = table[:, 0], table[:, 2:]
+        self.error = float(table[:, -1].max())
+        self.solves = solves
+
+    def at(self, times: Times, v: Reals, w: Reals) -> tuple[Reals, Reals]:
+        i = np.searchsorted(self.firsts, times, side="right") - 1
+        v0, v1, w0, w1, g00, g01, g10, g11, offset, error = self.table[i].T
+        z, y = _share(v, v0, v1), _share(w, w0, w1)
+        low, high = (1 - y) * g00 + y * g01, (1 - y) * g10 + y * g11
+        return (1 - z) * low + z * high + offset, error
+
+
+class _Place(NamedTuple):
+    """Where one side of a blend stands at some times: between two bases, and how far along."""
+
+    i: NDArray[np.int64]
+    j: NDArray[np.int64]
+    x: Reals
+
+
+class _Families:
+    """All families of a blend and the curve they make."""
+
+    def __init__(self, source: Blend, horizon: int, tol: float) -> None:
+        self.source = source
+        self.horizon = horizon
+        self.tol = tol
+        self.space = source.space
+        self.shared = source.rewards.schedule == source.kernels.schedule
+        self.families: dict[tuple[int, ...], _Family] = {}
+        self.warm: NDArray[np.int64] | None = None
+        stops = [side.schedule.stops(horizon) for side in (source.rewards, source.kernels)]
+        self.stops = np.unique(np.concatenate([s for s in stops if s is not None]))
+
+    def curve(self) -> GainCurve:
+        """Build every family that occurs.
+
+        Between two stops each side only moves from one base to another, so the families and the
+        ranges of their weights show at the stops and next to them.
+        """
+        near = np.concatenate([self.stops - 1, self.stops, self.stops + 1])
+        times = np.unique(np.clip(near, 1, self.horizon))
+        v, w = self._places(times)
+        keys = np.stack([v.i, v.j, w.i, w.j], axis=1)
+        kinds, which = np.unique(keys, axis=0, return_inverse=True)
+        for n, key in enumerate(kinds):
+            here = which.ravel() == n
+            self._add(tuple(map(int, key)), v.x[here], w.x[here])
+        error = max(family.error for family in self.families.values())
+        solves = sum(family.solves for family in self.families.values())
+        return GainCurve(self.horizon, self._evaluate, error, solves)
+
+    def _places(self, times: Times) -> tuple[_Place, _Place]:
+        return _places(self.source.rewards, times), _places(self.source.kernels, times)
+
+    def _evaluate(self, times: Times) -> tuple[Reals, Reals]:
+        v, w = self._places(times)
+        values, errors = np.empty(times.size), np.empty(times.size)
+        keys = np.stack([v.i, v.j, w.i, w.j], axis=1)
+        kinds, which = np.unique(keys, axis=0, return_inverse=True)
+        for n, key in enumerate(kinds):
+            here = np.flatnonzero(which.ravel() == n)
+            family = self.families[tuple(map(int, key))]
+            values[here], errors[here] = family.at(times[here], v.x[here], w.x[here])
+        return values, errors
+
+    def _add(self, key: tuple[int, ...], v: Reals, w: Reals) -> None:
+        ri, rj, pi, pj = key
+        moves_r, moves_p = ri != rj, pi != pj
+        together = self.shared and (ri, rj) == (pi, pj)
+        if moves_r and moves_p and not together:
+            self.families[key] = self._path(key)
+            return
+        x = v if moves_r else w
+        r, p = self.source.rewards.parts, self.source.kernels.parts
+        line = None
+        dense = isinstance(p[pi], np.ndarray) and self.space.n_states <= gain.SMALL
+        if dense:
+            line = certify_line(
+                self.space, (r[ri], r[rj]), (p[pi], p[pj]),
+                float(x.min()), float(x.max()), self.tol, self.warm,
+            )  # fmt: skip
+        if line is None or not np.isfinite(line.error).all():
+            self.families[key] = self._path(key)
+        else:
+            self.warm = line.policy
+            self.families[key] = _OnALine(line, by_rewards=moves_r)
+
+    def _path(self, key: tuple[int, ...]) -> _OnAPath:
+        return _Path(self, key).certified()
+
+
+class _Path:
+    """Certifies a family along its path in time; solved models are remembered by their weights."""
+
+    def __init__(self, families: _Families, key: tuple[int, ...]) -> None:
+        self.families = families
+        self.key = key
+        ri, rj, pi, pj = key
+        self.line = ri == rj or pi == pj or (families.shared and (ri, rj) == (pi, pj))
+        source = families.source
+        self.rewards = (source.rewards.parts[ri], source.rewards.parts[rj])
+        self.base = source.kernels.parts[pi]
+        self.change = source.kernels.parts[pj] - self.base
+        self.solved: dict[tuple[float, float], Corner] = {}
+        self.solves = 0
+        self.solver_tol = 1e-3 * families.tol
+        self.warm: NDArray[np.int64] | None = None
+        self.dense = isinstance(self.base, np.ndarray)
+        small = self.dense and families.space.n_states <= gain.SMALL
+        self.few = _FEW_SMALL if small else _FEW_LARGE
+
+    def certified(self) -> _OnAPath:
+        """Walk from stop to stop wherever the family holds, and cut until brackets close."""
+        rows: list[tuple[float, ...]] = []
+        stops = self.families.stops
+        todo = [(int(a), int(b)) for a, b in pairwise(stops)] or [(1, 1)]
+        while todo:
+            a, b = todo.pop()
+            if b - a <= self.few:
+                rows += self._points(np.arange(a, b + 1))
+                continue
+            times = np.array([a, a + 1, b - 1, b])  # at a stop itself another family may hold
+            v, w, mine = self._weights(times)
+            if not mine.any():
+                continue
+            ends = np.flatnonzero(mine)[[0, -1]]
+            a, b = times[ends].tolist()
+            box = self._box(a, b, v[ends], w[ends])
+            if box is None:
+                middle = (a + b) // 2
+                todo += [(a, middle), (middle, b)]
+            else:
+                rows.append(box)
+        return _OnAPath(rows, self.solves)
+
+    def _weights(self, times: Times) -> tuple[Reals, Reals, NDArray[np.bool_]]:
+        v, w = self.families._places(times)
+        keys = np.stack([v.i, v.j, w.i, w.j], axis=1)
+        return v.x, w.x, (keys == np.array(self.key)).all(axis=1)
+
+    def _points(self, times: Times) -> list[tuple[float, ...]]:
+        """Solve every time of the family on its own."""
+        v, w, mine = self._weights(times)
+        times, v, w = times[mine], v[mine], w[mine]
+        if not times.size:
+            return []
+        self._count(times.size)
+        models = [self._model(x, y) for x, y in zip(v, w, strict=True)]
+        kernels = [p for _, p in models]
+        found = gain.solve_many(
+            self.families.space,
+            np.array([r for r, _ in models]),
+            np.array(kernels) if self.dense else kernels,
+            tol=self.solver_tol,
+            warm=self.warm,
+        )
+        return [
+            (float(t), float(t), x, x, y, y, *(one.gain,) * 4, 0.0, 0.5 * (one.upper - one.lower))
+            for t, x, y, one in zip(times, v, w, found, strict=True)
+        ]
+
+    def _box(self, a: int, b: int, v: Reals, w: Reals) -> tuple[float, ...] | None:
+        (v0, v1), (w0, w1) = v, w
+        if self.line:  # the two ends; a weight that stands still counts as moving along
+            left, right = self._corner(v0, w0), self._corner(v1, w1)
+            edges = [(left, right)]
+            corners = (left, right, left, right)
+            if w0 == w1:
+                edges = [(left, left), (right, right)]
+                corners = (left, left, right, right)
+        else:
+            corners = tuple(self._corner(x, y) for x in (v0, v1) for y in (w0, w1))  # type: ignore[assignment]
+            edges = [(corners[0], corners[1]), (corners[2], corners[3])]
+        lower, upper = bracket(edges)
+        error = 0.5 * (upper - lower) + max(c.error for c in corners)
+        if error > self.families.tol:
+            return None
+        if self.line and w0 != w1:
+            v0 = v1 = 0.0  # the bilinear form is a line in w alone
+        gains = (c.gain for c in corners)
+        return (float(a), float(b), v0, v1, w0, w1, *gains, 0.5 * (lower + upper), error)
+
+    def _corner(self, v: float, w: float) -> Corner:
+        at = (float(v), float(w))
+        if at not in self.solved:
+            self._count(1)
+            r, p = self._model(v, w)
+            space = self.families.space
+            found = gain.solve(space, r, p, tol=self.solver_tol, warm=self.warm)
+            self.warm = found.policy
+            self.solved[at] = corner(space, found, r, float(w), self.base, self.change)
+        return self.solved[at]
+
+    def _model(self, v: float, w: float) -> tuple[Reals, Transitions]:
+        r = self.rewards[0] + v * (self.rewards[1] - self.rewards[0])
+        return r, self.base + w * self.change
+
+    def _count(self, solves: int) -> None:
+        self.solves += solves
+        if self.solves > _MOST_SOLVES:
+            raise NotConverged(
+                f"{_MOST_SOLVES} models were solved and the curve is not within "
+                f"{self.families.tol:g}",
+                field="optimal_gains",
+                fix="allow a larger tol, or a shorter horizon",
+            )
+
+
+def _places(side: Mixture, times: Times) -> _Place:
+    """Return between which bases a side stands; one that does not differ does not move."""
+    models, weight = side.schedule.active(times, side.horizon)
+    i = models[:, 0].astype(np.int64)
+    if models.shape[1] == 1:
+        return _Place(i, i, np.zeros(times.size))
+    j, x = models[:, -1].astype(np.int64), weight[:, -1].copy()
+    pairs, which = np.unique(np.stack([i, j]), axis=1, return_inverse=True)
+    same = np.array([a == b or side.distance(int(a), int(b)) == 0.0 for a, b in pairs.T])
+    still = same[which.ravel()] | (x == 0.0)
+    arrived = ~still & (x == 1.0)
+    i, j = np.where(arrived, j, i), np.where(still, i, j)
+    return _Place(i, j, np.where(still | arrived, 0.0, x))
+
+
+def _share(x: Reals, low: Reals, high: Reals) -> Reals:
+    gap = high - low
+    found: Reals = np.where(gap != 0, (x - low) / np.where(gap != 0, gap, 1.0), 0.0)
+    return found
+
+
+def _step_by_step(model: DriftingMDP, tol: float) -> GainCurve:
+    """Solve every model that differs from the one before, each from the policy before."""
+    if model.horizon > _MOST_SOLVES:
+        raise NotConverged(
+            f"this drift is no blend: all {model.horizon} models would have to be solved, "
+            f"{_MOST_SOLVES} at the most are",
+            field="optimal_gains",
+            fix="build the model from knots or as a blend, or take a shorter horizon",
+        )
+    starts, gains, errors = [], [], []
+    before, warm = None, None
+    for t in range(1, model.horizon + 1):
+        now = model.at(t)
+        if before is not None and before == now:
+            continue
+        found = gain.solve(model.space, now.rewards, now.transitions, tol=tol, warm=warm)
+        starts.append(t)
+        gains.append(found.gain)
+        errors.append(0.5 * (found.upper - found.lower))
+        before, warm = now, found.policy
+    times, values, widths = np.array(starts), np.array(gains), np.array(errors)
+
+    def evaluate(asked: Times) -> tuple[Reals, Reals]:
+        i = np.searchsorted(times, asked, side="right") - 1
+        return values[i], widths[i]
+
+    return GainCurve(model.horizon, evaluate, float(widths.max()), len(starts))
