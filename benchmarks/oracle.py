@@ -88,7 +88,7 @@ def _curve(states: int) -> dict[str, float]:
 
     every = cpu_seconds(every_t, rounds=3) * T / block.size
     truth = np.array([one.gain for one in every_t()])
-    error = float(np.abs(curve._evaluate(block)[0] - truth).max())
+    error = float(np.abs(curve.evaluate(block)[0] - truth).max())
     assert error <= curve.error <= TOL, (error, curve.error)
     begin = time.process_time()
     for i in range(0, block.size, block.size // 60):

@@ -28,21 +28,18 @@ def models(draw, most_states=5, most_actions=3):
     return space, np.array(rewards) / 8, transitions / transitions.sum(axis=1, keepdims=True)
 
 
-def general(monkeypatch_value, *arguments, **options):
+def general(*arguments, **options):
     """Solve with the compiled loop switched off."""
-    before = gain.SMALL
-    gain.SMALL = monkeypatch_value
-    try:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(gain, "SMALL", 0)
         return solve(*arguments, **options)
-    finally:
-        gain.SMALL = before
 
 
 @given(models())
 def test_the_program_lies_in_the_bracket_of_both_ways(model):
     program = gain_lp(*model)
     assert program.primal == pytest.approx(program.dual, abs=1e-8)
-    for found in (solve(*model), general(0, *model)):
+    for found in (solve(*model), general(*model)):
         assert found.gain == pytest.approx(program.dual, abs=1e-8)
         assert found.lower - CLOSE <= program.primal <= found.upper + CLOSE
         assert found.lower <= found.gain <= found.upper <= found.lower + CLOSE + 1e-12
@@ -112,7 +109,7 @@ def test_any_start_leads_to_the_same_gains(model, data):
     space = model[0]
     warm = [data.draw(st.integers(0, int(count) - 1)) for count in space.counts]
     cold = solve(*model)
-    for found in (solve(*model, warm=warm), general(0, *model, warm=warm)):
+    for found in (solve(*model, warm=warm), general(*model, warm=warm)):
         assert found.gains == pytest.approx(cold.gains, abs=CLOSE)
 
 

@@ -278,3 +278,28 @@ def test_a_blend_on_its_way_through_communicates_more_than_its_ends():
     right = wd.MDP(space, [0, 0], [[0, 1], [0, 1]])
     model = wd.DriftingMDP.blend([left, right], wd.schedules.Linear(), horizon=11)
     assert [tuple(hole[:2]) for hole in model.disconnections()] == [(1, 1), (11, 11)]
+
+
+@pytest.mark.parametrize("name", BUILDERS)
+def test_disconnections_against_a_look_at_every_time(name):
+    """Sparse versions of the builders' models fall apart now and then; every time is tried."""
+    bases = [random_mdp(SPACE, seed, density=0.15) for seed in (3, 4, 5)]
+    schedules = [
+        wd.schedules.Cosine(2), wd.schedules.Linear(3), wd.schedules.Burst(0.3, 0.5, 1),
+        wd.schedules.Steps([7, 30, 31], order=[0, 2, 1, 0]), wd.schedules.Knots((1, 20, 50)),
+    ]  # fmt: skip
+    seen = set()
+    for schedule in schedules:
+        model = wd.DriftingMDP.blend(bases, schedule, horizon=T)
+        literal = {t for t in range(1, T + 1) if not model.at(t).is_communicating()}
+        found = {t for h in model.disconnections() for t in range(h.first, h.last + 1)}
+        assert found == literal
+        seen |= {t in literal for t in range(1, T + 1)}
+    assert seen == {True, False}
+    own = BUILDERS[name]()
+    assert not own.disconnections()
+
+
+def test_a_billion_steps_are_looked_at_in_no_time():
+    model = wd.envs.make("riverswim", horizon=10**9)
+    assert model.disconnections() == []

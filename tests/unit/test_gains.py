@@ -9,7 +9,7 @@ from scipy.sparse import csr_array
 import windage as wd
 from tests.models import random_mdp
 from tests.unit.test_drift import BUILDERS, MODELS, SPACE
-from windage.drift import gains
+from windage.drift import walks
 from windage.errors import InputError, ModelError, NotConverged
 from windage.oracle.lp import gain_lp
 
@@ -144,14 +144,14 @@ def test_times_outside_the_horizon():
 
 
 def test_streams_too_long_to_solve_are_refused_at_once(monkeypatch):
-    monkeypatch.setattr(gains, "_MOST_SOLVES", 10)
+    monkeypatch.setattr(walks, "MOST_SOLVES", 10)
     with pytest.raises(NotConverged, match="no blend: all 60 models would have to be solved"):
         BUILDERS["function"]().optimal_gains()
+    both = wd.DriftingMDP.blend(
+        MODELS[:2], wd.schedules.Linear(), wd.schedules.Cosine(2), horizon=500
+    )
     with pytest.raises(NotConverged, match="10 models were solved"):
-        BUILDERS["two schedules"]()  # one side jumps: a line
-        wd.DriftingMDP.blend(
-            MODELS[:2], wd.schedules.Linear(), wd.schedules.Cosine(2), horizon=500
-        ).optimal_gains(1e-9)
+        both.optimal_gains(1e-9)
 
 
 def test_a_burst_of_noise_keeps_its_bracket():

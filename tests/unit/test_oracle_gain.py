@@ -11,7 +11,7 @@ from scipy.sparse import csr_array
 
 from windage.errors import InputError, ModelError, NotConverged
 from windage.kernels import gain as kernels
-from windage.oracle import gain
+from windage.oracle import gain, howard
 from windage.oracle.gain import certify, solve, solve_many
 from windage.oracle.lp import gain_lp
 from windage.spaces import StateActions
@@ -386,13 +386,13 @@ def test_a_wrong_bias_gives_a_wide_bracket():
 
 def test_a_wrong_evaluation_cannot_pass(monkeypatch):
     monkeypatch.setattr(gain, "SMALL", 0)
-    right = gain._evaluate
+    right = howard._evaluate
 
     def wrong(model, pairs):
         gains, bias = right(model, pairs)
         return gains, bias + np.linspace(0.0, 1e-4, bias.size)
 
-    monkeypatch.setattr(gain, "_evaluate", wrong)
+    monkeypatch.setattr(howard, "_evaluate", wrong)
     with pytest.raises(NotConverged, match=r"policies the gain is only known to lie in \["):
         solve(*WEAKLY_COMMUNICATING["dense"]())
 
@@ -433,8 +433,9 @@ def test_slow_rings_against_all_policies_in_fractions(way):
 
 def test_gains_that_were_still_rising_are_not_handed_out(monkeypatch):
     """The largest gain is proved at once, but state 1 has not yet turned to it."""
+    monkeypatch.setattr(howard, "ROUNDS", 1)
     monkeypatch.setattr(gain, "ROUNDS", 1)
-    monkeypatch.setattr(gain, "LEAKS", ())
+    monkeypatch.setattr(howard, "LEAKS", ())
     space, rewards = StateActions([1, 2, 1]), [0.2, 0.0, 0.0, 0.9]
     rows = [[1, 0, 0], [1, 0, 0], [0, 0, 1], [0, 0, 1]]
     assert solve(space, rewards, rows).gains == pytest.approx([0.2, 0.9, 0.9])
@@ -475,7 +476,8 @@ def test_many_models_in_a_row_are_the_same_as_each_alone(way):
 def test_a_warm_start_at_the_optimum_takes_one_round(way):
     space, rewards, transitions = WEAKLY_COMMUNICATING["dense"]()
     cold = solve(space, rewards, transitions)
-    assert cold.iterations > 1
+    worst = [np.argmin(rewards[i:j]) for i, j in itertools.pairwise(space.offsets)]
+    assert solve(space, rewards, transitions, warm=worst).iterations > 1
     assert solve(space, rewards, transitions, warm=cold.policy).iterations == 1
     for seed in range(5):
         warm = np.random.default_rng(seed).integers(0, space.counts)

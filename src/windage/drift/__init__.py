@@ -2,7 +2,8 @@
 
 from windage.drift.blend import Blend, Mixture
 from windage.drift.budgets import Budgets
-from windage.drift.model import Disconnection, DriftingMDP
+from windage.drift.model import DriftingMDP
+from windage.drift.reach import Disconnection
 from windage.drift.stream import Stream
 from windage.drift.tables import Source
 

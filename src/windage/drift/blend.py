@@ -13,7 +13,7 @@ from scipy.sparse import csr_array
 
 from windage.drift.tables import Tables, alias_table, join_cells
 from windage.mdp import Transitions, cells_of, freeze
-from windage.schedules import Schedule
+from windage.schedules import Custom, Schedule
 from windage.spaces import StateActions
 
 __all__ = ["Blend", "Mixture", "alike"]
@@ -21,6 +21,7 @@ __all__ = ["Blend", "Mixture", "alike"]
 Reals = NDArray[np.float64]
 
 _STEPS_A_CHUNK = 1 << 16
+_STRETCH = 1 << 8
 _KEPT_HORIZON = 1 << 20  # weights of a million steps are about 50 MB
 
 
@@ -51,6 +52,7 @@ class Mixture:
         self.horizon = horizon
         self._distance = distance
         self._known: dict[tuple[int, int], float] = {}
+        self._stretch: tuple[int, NDArray[np.int32], Reals] | None = None
 
     def at(self, t: int) -> Any:
         """Return sum_k w_k(t) part_k; the part itself where its weight is one.
@@ -58,17 +60,29 @@ class Mixture:
         Written as a step away from one part, so that what is the same in all parts stays the same
         to the last bit.
         """
-        models, weight = self.active(t, t)
-        alone = np.flatnonzero(weight[0] == 1.0)
-        if alone.size:
-            return self.parts[models[0, alone[0]]]
-        base = self.parts[models[0, -1]]
+        models, weight = self._active_at(t)
+        if 1.0 in weight:
+            return self.parts[models[weight.index(1.0)]]
+        base = self.parts[models[-1]]
         total = base
-        for k, w in zip(models[0, :-1], weight[0, :-1], strict=True):
+        for k, w in zip(models[:-1], weight[:-1], strict=True):
             if w > 0.0:
                 total = total + w * (self.parts[k] - base)
         freeze(total)
         return total
+
+    def _active_at(self, t: int) -> tuple[list[int], list[float]]:
+        """Return models and weights at one time; times near by are likely to be asked for next."""
+        if isinstance(self.schedule, Custom):  # may be slow, and is asked for no more than needed
+            models, weight = self.active(t, t)
+            return models[0].tolist(), weight[0].tolist()
+        number, place = divmod(t - 1, _STRETCH)
+        stretch = self._stretch
+        if stretch is None or stretch[0] != number:
+            first = number * _STRETCH + 1
+            stretch = (number, *self.active(first, min(first + _STRETCH - 1, self.horizon)))
+            self._stretch = stretch
+        return stretch[1][place].tolist(), stretch[2][place].tolist()
 
     def active(self, first: int, last: int) -> tuple[NDArray[np.int32], Reals]:
         """Return the models in play and their weights for t = first..last."""
@@ -151,9 +165,9 @@ class Blend:
             self._stretches[first, last] = tables
         return tables
 
-    def supports(self, first: int, last: int) -> NDArray[np.int64]:
+    def supports(self, times: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return which bases have positive weight, as a number."""
-        models, weight = self.kernels.active(first, last)
+        models, weight = self.kernels.schedule.active(times, self.kernels.horizon)
         present = np.sort(np.where(weight > 0, models, -1), axis=1)
         return np.unique(present, axis=0, return_inverse=True)[1].ravel()
 

@@ -12,18 +12,19 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator
-from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from windage.drift.blend import Blend, Mixture
+from windage.drift import walks
+from windage.drift.blend import Blend
+from windage.drift.families import Place, edges, places
+from windage.drift.walks import OnAPath, Path
 from windage.errors import NotConverged
-from windage.inputs import as_integer, as_real, require_memory
-from windage.mdp import Transitions
+from windage.inputs import as_integer, as_integers, as_real, require_memory
 from windage.oracle import gain
-from windage.oracle.curve import Corner, Line, bracket, certify_line, corner
+from windage.oracle.curve import Line, certify_line
 
 if TYPE_CHECKING:
     from windage.drift.model import DriftingMDP
@@ -34,9 +35,6 @@ Reals = NDArray[np.float64]
 Times = NDArray[np.int64]
 
 _CHUNK = 1 << 16
-_MOST_SOLVES = 2_000_000
-_FEW_SMALL, _FEW_LARGE = 32, 4
-"""So few steps are solved one by one: for small models a box costs as much as many of them."""
 
 
 class GainCurve:
@@ -79,6 +77,11 @@ class GainCurve:
         time = as_integer(t, "t", low=1, high=self.horizon)
         value, error = self._evaluate(np.array([time]))
         return float(value[0] - error[0]), float(value[0] + error[0])
+
+    def evaluate(self, times: ArrayLike) -> tuple[Reals, Reals]:
+        """Return rho*_t at the given times, and how far each may be from the truth."""
+        asked = as_integers(np.asarray(times), "times", low=1, high=self.horizon)
+        return self._evaluate(asked)
 
     def sum(self, first: int = 1, last: int | None = None) -> float:
         """Return the sum of rho*_t for t = first..last, the whole horizon if not said."""
@@ -139,31 +142,6 @@ class _OnALine:
         return self.line.at(v if self.by_rewards else w)
 
 
-class _OnAPath:
-    """A family certified along its path: boxes [first, last] in time, or single times."""
-
-    def __init__(self, boxes: list[tuple[float, ...]], solves: int) -> None:
-        table = np.array(sorted(boxes))  # at one first time a box comes after a single time
-        self.firsts, self.table = table[:, 0], table[:, 2:]
-        self.error = float(table[:, -1].max())
-        self.solves = solves
-
-    def at(self, times: Times, v: Reals, w: Reals) -> tuple[Reals, Reals]:
-        i = np.searchsorted(self.firsts, times, side="right") - 1
-        v0, v1, w0, w1, g00, g01, g10, g11, offset, error = self.table[i].T
-        z, y = _share(v, v0, v1), _share(w, w0, w1)
-        low, high = (1 - y) * g00 + y * g01, (1 - y) * g10 + y * g11
-        return (1 - z) * low + z * high + offset, error
-
-
-class _Place(NamedTuple):
-    """Where one side of a blend stands at some times: between two bases, and how far along."""
-
-    i: NDArray[np.int64]
-    j: NDArray[np.int64]
-    x: Reals
-
-
 class _Families:
     """All families of a blend and the curve they make."""
 
@@ -176,13 +154,15 @@ class _Families:
         self.families: dict[tuple[int, ...], _Family] = {}
         self.warm: NDArray[np.int64] | None = None
         stops = [side.schedule.stops(horizon) for side in (source.rewards, source.kernels)]
-        self.stops = np.unique(np.concatenate([s for s in stops if s is not None]))
+        merged = np.unique(np.concatenate([s for s in stops if s is not None]))
+        both = [edges(side, merged) for side in (source.rewards, source.kernels)]
+        self.stops = np.unique(np.concatenate(both))
 
     def curve(self) -> GainCurve:
         """Build every family that occurs.
 
-        Between two stops each side only moves from one base to another, so the families and the
-        ranges of their weights show at the stops and next to them.
+        Between two stops the family is one and its weights move one way only, so the families and
+        the ranges of their weights show at the stops and next to them.
         """
         near = np.concatenate([self.stops - 1, self.stops, self.stops + 1])
         times = np.unique(np.clip(near, 1, self.horizon))
@@ -196,8 +176,8 @@ class _Families:
         solves = sum(family.solves for family in self.families.values())
         return GainCurve(self.horizon, self._evaluate, error, solves)
 
-    def _places(self, times: Times) -> tuple[_Place, _Place]:
-        return _places(self.source.rewards, times), _places(self.source.kernels, times)
+    def _places(self, times: Times) -> tuple[Place, Place]:
+        return places(self.source.rewards, times), places(self.source.kernels, times)
 
     def _evaluate(self, times: Times) -> tuple[Reals, Reals]:
         v, w = self._places(times)
@@ -232,154 +212,16 @@ class _Families:
             self.warm = line.policy
             self.families[key] = _OnALine(line, by_rewards=moves_r)
 
-    def _path(self, key: tuple[int, ...]) -> _OnAPath:
-        return _Path(self, key).certified()
-
-
-class _Path:
-    """Certifies a family along its path in time; solved models are remembered by their weights."""
-
-    def __init__(self, families: _Families, key: tuple[int, ...]) -> None:
-        self.families = families
-        self.key = key
-        ri, rj, pi, pj = key
-        self.line = ri == rj or pi == pj or (families.shared and (ri, rj) == (pi, pj))
-        source = families.source
-        self.rewards = (source.rewards.parts[ri], source.rewards.parts[rj])
-        self.base = source.kernels.parts[pi]
-        self.change = source.kernels.parts[pj] - self.base
-        self.solved: dict[tuple[float, float], Corner] = {}
-        self.solves = 0
-        self.solver_tol = 1e-3 * families.tol
-        self.warm: NDArray[np.int64] | None = None
-        self.dense = isinstance(self.base, np.ndarray)
-        small = self.dense and families.space.n_states <= gain.SMALL
-        self.few = _FEW_SMALL if small else _FEW_LARGE
-
-    def certified(self) -> _OnAPath:
-        """Walk from stop to stop wherever the family holds, and cut until brackets close."""
-        rows: list[tuple[float, ...]] = []
-        stops = self.families.stops
-        todo = [(int(a), int(b)) for a, b in pairwise(stops)] or [(1, 1)]
-        while todo:
-            a, b = todo.pop()
-            if b - a <= self.few:
-                rows += self._points(np.arange(a, b + 1))
-                continue
-            times = np.array([a, a + 1, b - 1, b])  # at a stop itself another family may hold
-            v, w, mine = self._weights(times)
-            if not mine.any():
-                continue
-            ends = np.flatnonzero(mine)[[0, -1]]
-            a, b = times[ends].tolist()
-            box = self._box(a, b, v[ends], w[ends])
-            if box is None:
-                middle = (a + b) // 2
-                todo += [(a, middle), (middle, b)]
-            else:
-                rows.append(box)
-        return _OnAPath(rows, self.solves)
-
-    def _weights(self, times: Times) -> tuple[Reals, Reals, NDArray[np.bool_]]:
-        v, w = self.families._places(times)
-        keys = np.stack([v.i, v.j, w.i, w.j], axis=1)
-        return v.x, w.x, (keys == np.array(self.key)).all(axis=1)
-
-    def _points(self, times: Times) -> list[tuple[float, ...]]:
-        """Solve every time of the family on its own."""
-        v, w, mine = self._weights(times)
-        times, v, w = times[mine], v[mine], w[mine]
-        if not times.size:
-            return []
-        self._count(times.size)
-        models = [self._model(x, y) for x, y in zip(v, w, strict=True)]
-        kernels = [p for _, p in models]
-        found = gain.solve_many(
-            self.families.space,
-            np.array([r for r, _ in models]),
-            np.array(kernels) if self.dense else kernels,
-            tol=self.solver_tol,
-            warm=self.warm,
-        )
-        return [
-            (float(t), float(t), x, x, y, y, *(one.gain,) * 4, 0.0, 0.5 * (one.upper - one.lower))
-            for t, x, y, one in zip(times, v, w, found, strict=True)
-        ]
-
-    def _box(self, a: int, b: int, v: Reals, w: Reals) -> tuple[float, ...] | None:
-        (v0, v1), (w0, w1) = v, w
-        if self.line:  # the two ends; a weight that stands still counts as moving along
-            left, right = self._corner(v0, w0), self._corner(v1, w1)
-            edges = [(left, right)]
-            corners = (left, right, left, right)
-            if w0 == w1:
-                edges = [(left, left), (right, right)]
-                corners = (left, left, right, right)
-        else:
-            corners = tuple(self._corner(x, y) for x in (v0, v1) for y in (w0, w1))  # type: ignore[assignment]
-            edges = [(corners[0], corners[1]), (corners[2], corners[3])]
-        lower, upper = bracket(edges)
-        error = 0.5 * (upper - lower) + max(c.error for c in corners)
-        if error > self.families.tol:
-            return None
-        if self.line and w0 != w1:
-            v0 = v1 = 0.0  # the bilinear form is a line in w alone
-        gains = (c.gain for c in corners)
-        return (float(a), float(b), v0, v1, w0, w1, *gains, 0.5 * (lower + upper), error)
-
-    def _corner(self, v: float, w: float) -> Corner:
-        at = (float(v), float(w))
-        if at not in self.solved:
-            self._count(1)
-            r, p = self._model(v, w)
-            space = self.families.space
-            found = gain.solve(space, r, p, tol=self.solver_tol, warm=self.warm)
-            self.warm = found.policy
-            self.solved[at] = corner(space, found, r, float(w), self.base, self.change)
-        return self.solved[at]
-
-    def _model(self, v: float, w: float) -> tuple[Reals, Transitions]:
-        r = self.rewards[0] + v * (self.rewards[1] - self.rewards[0])
-        return r, self.base + w * self.change
-
-    def _count(self, solves: int) -> None:
-        self.solves += solves
-        if self.solves > _MOST_SOLVES:
-            raise NotConverged(
-                f"{_MOST_SOLVES} models were solved and the curve is not within "
-                f"{self.families.tol:g}",
-                field="optimal_gains",
-                fix="allow a larger tol, or a shorter horizon",
-            )
-
-
-def _places(side: Mixture, times: Times) -> _Place:
-    """Return between which bases a side stands; one that does not differ does not move."""
-    models, weight = side.schedule.active(times, side.horizon)
-    i = models[:, 0].astype(np.int64)
-    if models.shape[1] == 1:
-        return _Place(i, i, np.zeros(times.size))
-    j, x = models[:, -1].astype(np.int64), weight[:, -1].copy()
-    pairs, which = np.unique(np.stack([i, j]), axis=1, return_inverse=True)
-    same = np.array([a == b or side.distance(int(a), int(b)) == 0.0 for a, b in pairs.T])
-    still = same[which.ravel()] | (x == 0.0)
-    arrived = ~still & (x == 1.0)
-    i, j = np.where(arrived, j, i), np.where(still, i, j)
-    return _Place(i, j, np.where(still | arrived, 0.0, x))
-
-
-def _share(x: Reals, low: Reals, high: Reals) -> Reals:
-    gap = high - low
-    found: Reals = np.where(gap != 0, (x - low) / np.where(gap != 0, gap, 1.0), 0.0)
-    return found
+    def _path(self, key: tuple[int, ...]) -> OnAPath:
+        return Path(self.source, self.stops, self.tol, key, shared=self.shared).certified()
 
 
 def _step_by_step(model: DriftingMDP, tol: float) -> GainCurve:
     """Solve every model that differs from the one before, each from the policy before."""
-    if model.horizon > _MOST_SOLVES:
+    if model.horizon > walks.MOST_SOLVES:
         raise NotConverged(
             f"this drift is no blend: all {model.horizon} models would have to be solved, "
-            f"{_MOST_SOLVES} at the most are",
+            f"{walks.MOST_SOLVES} at the most are",
             field="optimal_gains",
             fix="build the model from knots or as a blend, or take a shorter horizon",
         )

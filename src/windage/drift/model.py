@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from windage.drift.blend import Blend, Mixture, alike
 from windage.drift.budgets import Budgets
+from windage.drift.reach import Disconnection, disconnections
 from windage.drift.stream import Stream
 from windage.drift.tables import Source, largest, largest_row
 from windage.errors import InputError, ModelError
@@ -30,20 +31,12 @@ from windage.schedules.steps import check_knots
 from windage.spaces import StateActions
 
 if TYPE_CHECKING:
+    from windage.drift.diameters import DiameterBound
     from windage.drift.gains import GainCurve
 
-__all__ = ["Disconnection", "DriftingMDP"]
+__all__ = ["DriftingMDP"]
 
 Reals = NDArray[np.float64]
-
-
-class Disconnection(NamedTuple):
-    """A stretch of time in which no policy leads from state `origin` to state `target`."""
-
-    first: int
-    last: int
-    origin: int
-    target: int
 
 
 class DriftingMDP:
@@ -271,32 +264,40 @@ class DriftingMDP:
 
         return gain_curve(self, tol)
 
+    def diameters(self, times: ArrayLike) -> Reals:
+        """Return the diameter D(p_t) at the given times; inf where p_t does not communicate.
+
+        Each distinct kernel is solved once.
+
+        >>> import windage as wd
+        >>> wd.envs.make("two-state-cosine", horizon=8).diameters([2, 3, 4]).round(4)
+        array([2.    , 1.2774, 1.1111])
+        """
+        from windage.drift.diameters import diameters
+
+        return diameters(self, times)
+
+    def max_diameter(self, tol: float = 1e-3) -> DiameterBound:
+        """Return the largest D(p_t) over t = 1..T, in a bracket of width tol times max(1, D).
+
+        The cost does not grow with T for knots and blends: see `windage.drift.diameters`.
+
+        >>> import windage as wd
+        >>> found = wd.envs.make("riverswim", horizon=10**8).max_diameter()
+        >>> round(found.lower, 4), found.t, found.upper < 1.001 * found.lower
+        (14.7223, 50000000, True)
+        """
+        from windage.drift.diameters import max_diameter
+
+        return max_diameter(self, tol)
+
     def disconnections(self, first: int = 1, last: int | None = None) -> list[Disconnection]:
         """Return where the model does not communicate: stretches of time and two states each.
 
         Only which moves are possible matters, so each distinct set of possible moves is tested
         once.
         """
-        start, end = self._interval(first, last)
-        found: list[Disconnection] = []
-        chunk = 1 << 16
-        for left in range(start, end + 1, chunk):
-            right = min(left + chunk - 1, end)
-            numbers = self.source.supports(left, right)
-            cuts = np.flatnonzero(np.diff(numbers)) + 1
-            answers: dict[int, tuple[int, int] | None] = {}
-            for begin, stop in zip([0, *cuts], [*cuts, numbers.size], strict=True):
-                number = int(numbers[begin])
-                if number not in answers:
-                    answers[number] = self.at(left + int(begin)).unreachable()
-                hole = answers[number]
-                if hole is None:
-                    continue
-                if found and found[-1][1:] == (left + begin - 1, *hole):
-                    found[-1] = found[-1]._replace(last=left + int(stop) - 1)
-                else:
-                    found.append(Disconnection(left + int(begin), left + int(stop) - 1, *hole))
-        return found
+        return disconnections(self, *self._interval(first, last))
 
     def save(self, path: str | Path) -> None:
         """Write the model to an `.npz` file that `windage.load` reads; the file appears whole."""

@@ -70,11 +70,11 @@ class Stream:
             base, weight, np.stack([r for r, _ in models]), base, weight,
         )  # fmt: skip
 
-    def supports(self, first: int, last: int) -> NDArray[np.int64]:
+    def supports(self, times: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return a number for every distinct set of possible moves."""
         seen: dict[bytes, int] = {}
-        numbers = np.empty(last - first + 1, dtype=np.int64)
-        for i, t in enumerate(range(first, last + 1)):
+        numbers = np.empty(times.size, dtype=np.int64)
+        for i, t in enumerate(times.tolist()):
             cells = cells_of(self.at(t)[1])
             numbers[i] = seen.setdefault(cells.rows.tobytes() + cells.states.tobytes(), len(seen))
         return numbers

@@ -49,7 +49,7 @@ class Source(Protocol):
         """Return the tables from `first` on, up to `last` or as far as one piece should go."""
         ...
 
-    def supports(self, first: int, last: int) -> NDArray[np.int64]:
+    def supports(self, times: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return a number a time; times with the same number have the same possible moves."""
         ...
 

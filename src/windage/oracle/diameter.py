@@ -36,10 +36,17 @@ from scipy.sparse import csr_array, issparse
 
 from windage.inputs import as_real, require_memory
 from windage.oracle import graph
-from windage.oracle.hitting import Search, checked, surely
+from windage.oracle.hitting import Search, Segment, checked, surely
 from windage.spaces import StateActions
 
-__all__ = ["DiameterSolution", "diameter", "hitting_times", "search_of", "solve_diameter"]
+__all__ = [
+    "DiameterSolution",
+    "diameter",
+    "hitting_times",
+    "search_of",
+    "segment_of",
+    "solve_diameter",
+]
 
 Reals = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -136,6 +143,11 @@ def solve_diameter(
 def search_of(space: StateActions, transitions: Transitions, tol: float) -> Search:
     """Return a search for the longest of the least times of a model, not begun yet."""
     return Search(_Model(space, checked(space, transitions)), tol)
+
+
+def segment_of(space: StateActions, first: Transitions, second: Transitions) -> Segment:
+    """Return the segment between two kernels."""
+    return Segment(*(_Model(space, checked(space, p)) for p in (first, second)))
 
 
 def hitting_times(

@@ -1,6 +1,18 @@
-"""Least times to many targets at once: sweeps for all, policy iteration for those they leave open.
+"""Least times to many targets at once: of one kernel, and bounded along a segment of kernels.
 
-The mathematics stands in `oracle.diameter`, whose model does the arithmetic.
+One kernel (`Search`): sweeps for all targets, policy iteration for those they leave open. The
+mathematics stands in `oracle.diameter`, whose model does the arithmetic.
+
+A segment (`Segment`): the kernel is linear in a weight x, so the drop of a pair is too. If h >= 0
+with h(g) = 0 is such that every state but g has an action that drops by c > 0 or more all along,
+then all least times to g are at most h / c all along. Between two solved kernels three h are tried:
+
+    the times h_0 of the one, and h_1 of the other: a drop is least at one of the two ends;
+    the straight line (1 - y) h_0 + y h_1 between them: with d_ab the drop of h_a at end b it drops
+        (1 - y) d_00 + y d_11 + y (1 - y) (d_01 + d_10 - d_00 - d_11).
+
+The error of the last is of second order in the length where the best actions stay. That of the
+others is of first order, but they are exact where one end is the worst of all kernels.
 """
 
 from __future__ import annotations
@@ -18,7 +30,7 @@ from windage.spaces import StateActions
 if TYPE_CHECKING:
     from windage.oracle.diameter import _Model
 
-__all__ = ["Search", "Settled", "checked", "surely"]
+__all__ = ["Point", "Search", "Segment", "Settled", "checked", "surely"]
 
 Reals = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -26,6 +38,7 @@ Transitions: TypeAlias = NDArray[np.float64] | csr_array
 
 _MOST_SWEEPS = 64
 _MOST_POLICIES = 200  # policy iteration takes a handful of steps
+_BLENDING = 32 * float(np.finfo(np.float64).eps)  # what rounding does to a blend of drops or rows
 
 
 class Found(NamedTuple):
@@ -147,6 +160,70 @@ class Search:
         if found.times.max() > self.value:
             self.value = float(found.times.max())
             self.source, self.target = int(found.times.argmax()), target
+
+
+class Point(NamedTuple):
+    """Times to some targets, a column each, and their drops along a segment.
+
+    They need not solve the kernel at x, but bounds are close if they do.
+    """
+
+    x: float
+    h: Reals
+    part: Reals  # the drops at x = 0
+    slope: Reals
+
+    def drops(self, x: float) -> Reals:
+        """Return the drops of every pair at a weight."""
+        return self.part + x * self.slope
+
+    def only(self, columns: NDArray[np.bool_]) -> Point:
+        """Return the same for some of the targets."""
+        return Point(self.x, self.h[:, columns], self.part[:, columns], self.slope[:, columns])
+
+
+class Segment:
+    """The kernels (1 - x) p_0 + x p_1 for 0 <= x <= 1."""
+
+    def __init__(self, first: _Model, second: _Model) -> None:
+        self.first, self.second = first, second
+        self.kappa = max(first.kappa, second.kappa) + _BLENDING
+        self.largest_rate = np.maximum(first.largest_rate, second.largest_rate)
+
+    def point(self, x: float, h: Reals) -> Point:
+        """Return what bounds need of the times h at x."""
+        part = self.first.drops(h)
+        return Point(x, h, part, self.second.drops(h) - part)
+
+    def uppers(self, targets: Integers, left: Point, right: Point) -> Reals:
+        """Return for each target what bounds its least times at all weights between two points."""
+        d00, d01 = left.drops(left.x), left.drops(right.x)
+        d10, d11 = right.drops(left.x), right.drops(right.x)
+        worst = left.h.max(axis=0), right.h.max(axis=0)
+        straight = _least(d00, d11, d01 + d10 - d00 - d11)
+        upper = self._upper(targets, np.maximum(*worst), straight)
+        for h, drops in zip(worst, (np.minimum(d00, d01), np.minimum(d10, d11)), strict=True):
+            np.minimum(upper, self._upper(targets, h, drops), out=upper)
+        return upper
+
+    def _upper(self, targets: Integers, worst: Reals, drops: Reals) -> Reals:
+        best = np.maximum.reduceat(drops, self.first.space.offsets[:-1], axis=0)
+        best -= 2.0 * self.kappa * self.largest_rate[:, None] * worst
+        best[targets, np.arange(targets.size)] = math.inf
+        c = best.min(axis=0)
+        upper = np.full(targets.size, math.inf)
+        np.divide(worst * (1.0 + self.kappa), c, out=upper, where=c > 0.0)
+        return upper
+
+
+def _least(a: Reals, b: Reals, bend: Reals) -> Reals:
+    """Return the least of (1 - y) a + y b + y (1 - y) bend for 0 <= y <= 1."""
+    least = np.minimum(a, b)
+    sag = bend < 0.0
+    a, b, bend = a[sag], b[sag], bend[sag]
+    y = np.clip(0.5 * (1.0 + (b - a) / bend), 0.0, 1.0)
+    least[sag] = (1.0 - y) * a + y * b + y * (1.0 - y) * bend
+    return least
 
 
 def surely(model: _Model, target: int) -> tuple[Integers, Integers]:

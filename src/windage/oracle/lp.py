@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array, hstack, vstack
 
 from windage.errors import NotConverged
-from windage.oracle.gain import Transitions, checked
+from windage.oracle.certificate import Transitions, checked
 from windage.spaces import StateActions
 
 __all__ = ["LpSolution", "gain_lp"]

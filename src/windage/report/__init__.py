@@ -2,6 +2,17 @@
 
 from __future__ import annotations
 
-from windage.report.figures import drift_figure, picture_kind, save_figure
+from windage.report.figures import drift_figure
+from windage.report.oracle import oracle_figure, share
+from windage.report.saving import picture_kind, save_figure
+from windage.report.truth import Truth, truth_of
 
-__all__ = ["drift_figure", "picture_kind", "save_figure"]
+__all__ = [
+    "Truth",
+    "drift_figure",
+    "oracle_figure",
+    "picture_kind",
+    "save_figure",
+    "share",
+    "truth_of",
+]

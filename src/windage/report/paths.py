@@ -10,12 +10,13 @@ from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
 from windage.drift import DriftingMDP
+from windage.report.panels import literal
 from windage.spaces import StateActions
 
 if TYPE_CHECKING:
     from windage.simulate import Run
 
-__all__ = ["literal", "occupancy", "path_panels", "short_state_names"]
+__all__ = ["occupancy", "path_panels", "short_state_names"]
 
 _TIME_BINS = 120
 _REWARD_BINS = 60
@@ -70,11 +71,6 @@ def short_state_names(space: StateActions) -> list[str]:
     if not names or max(map(len, names)) > _SHORT_NAME:
         return [str(s) for s in range(space.n_states)]
     return [literal(name) for name in names]
-
-
-def literal(name: str) -> str:
-    """Return a name as matplotlib shows it letter by letter: a dollar starts no formula."""
-    return name.replace("$", r"\$")
 
 
 def _state_panel(panel: Axes, model: DriftingMDP, run: Run) -> None:

@@ -63,12 +63,15 @@ class Curves(NamedTuple):
     total: int
 
 
-def sample_times(model: DriftingMDP) -> Times:
-    """Return rising times from 1 to T at which to look at a model: all, if there are few."""
+def sample_times(model: DriftingMDP, bins: int = BINS, most: int = _STOPS_A_BIN) -> Times:
+    """Return rising times from 1 to T at which to look at a model: all, if there are few.
+
+    Of the times at which the drift turns or jumps, a bin holds at most `most`.
+    """
     T = model.horizon
-    if T <= 2 * BINS:
+    if 2 * bins >= T:
         return np.arange(1, T + 1)
-    grid = np.linspace(1, T, BINS).astype(np.int64)
+    grid = np.linspace(1, T, bins).astype(np.int64)
     source = model.source
     stops: list[Times | None] = [None]
     if isinstance(source, Blend):
@@ -77,9 +80,9 @@ def sample_times(model: DriftingMDP) -> Times:
     if len(known) < len(stops):
         known.append(_largest_steps(model))
     turns = np.unique(np.concatenate(known))
-    bins = np.searchsorted(grid, turns)
-    rank = np.arange(turns.size) - np.searchsorted(bins, bins)
-    return np.union1d(grid, turns[rank < _STOPS_A_BIN])
+    place = np.searchsorted(grid, turns)
+    rank = np.arange(turns.size) - np.searchsorted(place, place)
+    return np.union1d(grid, turns[rank < most])
 
 
 def reward_curves(model: DriftingMDP, times: Times, most: int) -> Curves:

@@ -1,0 +1,98 @@
+"""What all panels share: colours, time axes, legends, numbers and names."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
+from matplotlib.ticker import FuncFormatter, MaxNLocator
+from numpy.typing import NDArray
+
+__all__ = [
+    "COLOURS",
+    "GREY",
+    "STYLES",
+    "describe",
+    "literal",
+    "note",
+    "number",
+    "page",
+    "plain",
+    "steps",
+    "time_axis",
+]
+
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+"""Okabe and Ito's colours for every eye, without the yellow that white paper swallows."""
+
+GREY = "#B8B8B8"
+STYLES = ("-", "--")
+"""Colours are not all that tells neighbours apart."""
+
+
+def page(heights: list[float]) -> tuple[Figure, list[Axes]]:
+    """Return a page of panels, one below the other, and the panels: heights in inches."""
+    layout = ConstrainedLayoutEngine(w_pad=0.1, h_pad=0.08)
+    figure = Figure(figsize=(12, sum(heights) + 0.8), dpi=100, layout=layout)
+    panels = figure.subplots(len(heights), sharex=True, squeeze=False, height_ratios=heights)
+    return figure, list(panels[:, 0])
+
+
+def time_axis(panels: list[Axes], horizon: int) -> None:
+    """Give panels that share their time axis its scale, at the bottom, and take away frames."""
+    for panel in panels:
+        if not panel.collections:  # a grid would cut through what is filled
+            panel.grid(axis="x", color="#E4E4E4", linewidth=0.6)
+        panel.spines[["top", "right"]].set_visible(False)
+    lowest = panels[-1]
+    lowest.set_xlim(1, horizon + 1)
+    lowest.xaxis.set_major_locator(MaxNLocator(nbins=10, integer=True))
+    lowest.xaxis.set_major_formatter(FuncFormatter(lambda t, _: f"{t:,.0f}"))
+    lowest.set_xlabel("time t (steps)")
+
+
+def describe(panel: Axes, title: str, unit: str, lines: list[Any], key: str = "") -> None:
+    """Say what a panel shows: its title, what its scale counts, and what its lines are."""
+    panel.set_title(title, loc="left")
+    panel.set_ylabel(unit)
+    panel.legend(
+        handles=lines, title=key or None, loc="upper left", bbox_to_anchor=(1.01, 1.0),
+        borderaxespad=0.0, frameon=False, fontsize=10, handlelength=2.4, alignment="left",
+    )  # fmt: skip
+
+
+def note(panel: Axes, text: str) -> None:
+    """Write a remark across the middle of a panel."""
+    panel.text(
+        0.5, 0.5, text, transform=panel.transAxes, ha="center", va="center", fontsize=13,
+        color="#505050", bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.85},
+    )  # fmt: skip
+
+
+def steps(
+    times: NDArray[np.int64], values: NDArray[np.float64], horizon: int
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Return the course of one curve; what acts at t holds from t to t + 1."""
+    return np.append(times, horizon + 1), np.append(values, values[-1])
+
+
+def number(value: float) -> str:
+    """Return a number for a title or a legend.
+
+    >>> number(12345.6), number(2.09999999)
+    ('12,346', '2.1')
+    """
+    return f"{value:,.0f}" if value >= 1000 else f"{value:.4g}"
+
+
+def plain(name: str, longest: int = 22) -> str:
+    """Return a name as it is shown: cut if it is long, letter by letter."""
+    return literal(name if len(name) <= longest else name[: longest - 1] + "…")
+
+
+def literal(name: str) -> str:
+    """Return a name as matplotlib shows it letter by letter: a dollar starts no formula."""
+    return name.replace("$", r"\$")
