@@ -105,9 +105,10 @@ class MDP:
     def solve(self, tol: float = 1e-9, method: str = "auto") -> Solution:
         """Return the optimal gain, bias and policy, with a certified bracket of the gain.
 
-        Policy iteration by default, which takes any model; "value-iteration" is relative value
-        iteration, for models whose gain does not depend on the start state. What does not converge
-        raises `NotConverged`.
+        "auto" is policy iteration, which takes any model, after a few sweeps that settle larger
+        dense models which forget quickly; "policy-iteration" leaves these out. "value-iteration" is
+        relative value iteration, for models whose gain does not depend on the start state. What
+        does not converge raises `NotConverged`.
 
         >>> space = StateActions([2])
         >>> MDP(space, [0.25, 0.75], [[1.0], [1.0]]).solve().gain

@@ -107,6 +107,10 @@ def test_impossible_agents(options, message):
         agent(**options)
     with pytest.raises(InputError, match="did you mean 'random'"):
         wd.agents.make("randm", SPACE, horizon=5)
+    with pytest.raises(InputError, match="random.sed: no such parameter. Fix: one of: horizon"):
+        wd.agents.make("random", SPACE, horizon=5, sed=1)
+    with pytest.raises(InputError, match="problem: None is not a DriftingMDP"):
+        wd.agents.make("oracle", SPACE, horizon=5)
     with pytest.raises(InputError, match="space: 3 is not a StateActions"):
         wd.agents.RandomAgent(3, horizon=5)
     with pytest.raises(wd.ModelError, match="horizon"):

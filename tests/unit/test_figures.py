@@ -1,21 +1,12 @@
 """Figures show what the model is: curves against brute force, panels that fit their page."""
 
-import subprocess
-import sys
-
-import matplotlib as mpl
 import numpy as np
 import pytest
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 import windage as wd
-from windage.report import drift_figure, save_figure, traces
+from tests.pages import assert_on_the_page, labels, notes, random_run
+from windage.report import drift_figure, traces
 from windage.report.paths import occupancy
-
-
-def random_run(model, seed=0, record="full"):
-    agent = wd.agents.make("random", model.space, horizon=model.horizon, seed=seed)
-    return wd.run(model, agent, seed=seed, record=record)
 
 
 def literal_courses(model):
@@ -240,11 +231,6 @@ def test_occupancy_against_a_loop(record, states):
     assert state_edges[-1] == states - 0.5
 
 
-def labels(axes):
-    legend = axes.get_legend()
-    return [text.get_text() for text in legend.get_texts()]
-
-
 def test_labels_of_the_river():
     figure = drift_figure(wd.envs.make("riverswim", horizon=3000))
     rewards, kernels, _ = figure.axes
@@ -265,10 +251,6 @@ def test_the_lines_are_drawn_where_the_rewards_are():
     assert np.array_equal(x, np.arange(1, 402))
     assert np.allclose(y[:-1], [model.at(t).rewards[last] for t in range(1, 401)])
     assert y[-1] == y[-2]
-
-
-def notes(figure):
-    return [[text.get_text() for text in axes.texts] for axes in figure.axes]
 
 
 def test_no_drift_is_said():
@@ -304,27 +286,7 @@ CORNERS = {
 @pytest.mark.parametrize("name", CORNERS)
 def test_everything_stays_on_the_page(name):
     model = CORNERS[name]()
-    figure = drift_figure(model, random_run(model), agent="random")
-    canvas = FigureCanvasAgg(figure)
-    canvas.draw()
-    renderer = canvas.get_renderer()
-    page = figure.bbox
-    assert page.width == 1200
-    legends = [axes.get_legend() for axes in figure.axes]
-    boxes = [legend.get_window_extent(renderer) for legend in legends if legend]
-    panels = [axes.get_window_extent(renderer) for axes in figure.axes]
-    for box in boxes:
-        assert box.x0 > 0
-        assert box.x1 < page.width
-        assert not any(box.overlaps(panel) for panel in panels), "a legend covers data"
-        assert sum(box.overlaps(other) for other in boxes) == 1, "legends overlap"
-    assert min(panel.width for panel in panels) > 500, "names leave no room for the data"
-    for axes in figure.axes:
-        tight = axes.get_tightbbox(renderer)
-        assert tight.x0 >= 0
-        assert tight.y0 >= 0
-        assert tight.x1 <= page.width
-        assert tight.y1 <= page.height
+    assert_on_the_page(drift_figure(model, random_run(model), agent="random"))
 
 
 def test_odd_names_are_shown_letter_by_letter():
@@ -361,56 +323,3 @@ def test_reward_panel_shows_means_of_the_run():
     assert np.allclose(bins.get_ydata()[:-1], run.rewards.reshape(60, 10).mean(axis=1))
     x, y = so_far.get_data()
     assert np.allclose(y[:-1], [run.rewards[:t].mean() for t in x[:-1].astype(int)])
-
-
-@pytest.mark.parametrize("kind", ["png", "svg", "pdf"])
-def test_the_same_figure_has_the_same_bytes(tmp_path, kind):
-    model = wd.envs.make("riverswim", horizon=60)
-    run = random_run(model)
-    for name in ("a", "b"):
-        save_figure(drift_figure(model, run), tmp_path / "made" / f"{name}.{kind}")
-    first = (tmp_path / "made" / f"a.{kind}").read_bytes()
-    assert first == (tmp_path / "made" / f"b.{kind}").read_bytes()
-    assert b"Date" not in first
-    assert b"dc:date" not in first
-    assert first.startswith({"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}[kind])
-
-
-def test_a_failed_write_leaves_what_was_there(tmp_path):
-    target = tmp_path / "picture.png"
-    target.write_bytes(b"old")
-
-    class Full:
-        def savefig(self, file, **options):
-            file.write(b"half a picture")
-            raise OSError(28, "No space left on device")
-
-    with pytest.raises(wd.InputError, match=r"cannot be written \(No space left on device\)"):
-        save_figure(Full(), target)
-    assert target.read_bytes() == b"old"
-    assert [path.name for path in tmp_path.iterdir()] == ["picture.png"]
-
-
-@pytest.mark.parametrize("name", ["picture.jpeg", "picture", ".png"])
-def test_other_kinds_are_refused_by_name(tmp_path, name):
-    with pytest.raises(wd.InputError, match=r"ends in \.png, \.svg or \.pdf"):
-        save_figure(drift_figure(wd.envs.make("peril", horizon=20)), tmp_path / name)
-    assert not list(tmp_path.iterdir())
-
-
-def test_nothing_global_changes(tmp_path):
-    names = sorted(set(mpl.rcParams) - {"backend"})  # to ask for the backend would choose one
-    before = [mpl.rcParams[name] for name in names]
-    save_figure(drift_figure(wd.envs.make("peril", horizon=20)), tmp_path / "a.svg")
-    assert [mpl.rcParams[name] for name in names] == before
-
-
-def test_no_window_system_is_asked_for(tmp_path):
-    code = (
-        "import sys, windage as wd\n"
-        "from windage.report import drift_figure, save_figure\n"
-        "save_figure(drift_figure(wd.envs.make('peril', horizon=20)), sys.argv[1])\n"
-        "assert 'matplotlib.pyplot' not in sys.modules\n"
-        "assert 'numba' not in sys.modules\n"
-    )
-    subprocess.run([sys.executable, "-c", code, tmp_path / "a.png"], check=True)

@@ -23,6 +23,8 @@ def check(model, curve, times):
     for t in times:
         low, high = curve.bracket(int(t))
         assert low - 1e-8 <= lp(model, int(t)) <= high + 1e-8, t
+        exact = model.at(int(t)).solve(tol=1e-9, method="policy-iteration").gain
+        assert low - 1e-14 <= exact <= high + 1e-14, t
         assert low <= curve.at(int(t)) <= high
         assert high - low <= 2 * curve.error + 1e-15
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 from windage.agents.base import Agent
 from windage.agents.blob import unpack
 from windage.agents.informed import FiniteHorizonAgent, MyopicAgent, OracleAgent
 from windage.agents.simple import RandomAgent
+from windage.errors import InputError
 from windage.inputs import as_choice
 from windage.spaces import StateActions
 
@@ -36,8 +38,26 @@ def names() -> list[str]:
 
 
 def make(id: str, space: StateActions, *, horizon: int, **options: Any) -> Agent:  # noqa: A002
-    """Return the agent with this id."""
-    return _BY_ID[as_choice(id, "agent", names())](space, horizon=horizon, **options)
+    """Return the agent with this id.
+
+    Agents that see the model take it as `problem=`.
+    """
+    kind = _BY_ID[as_choice(id, "agent", names())]
+    known = {
+        name
+        for base in kind.__mro__
+        if "__init__" in vars(base)
+        for name, parameter in inspect.signature(vars(base)["__init__"]).parameters.items()
+        if parameter.kind is parameter.KEYWORD_ONLY
+    }
+    for option in options:
+        if option not in known:
+            raise InputError(
+                "no such parameter",
+                field=f"{id}.{option}",
+                fix="one of: " + ", ".join(sorted(known)),
+            )
+    return kind(space, horizon=horizon, **options)
 
 
 def restore(state: bytes, **given: Any) -> Agent:

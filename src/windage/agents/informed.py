@@ -48,11 +48,15 @@ class InformedAgent(Agent):
 
     told: ClassVar[str] = "the model at every t"
 
-    def __init__(self, space: StateActions, *, problem: DriftingMDP, **options: Any) -> None:
+    def __init__(
+        self, space: StateActions, *, problem: DriftingMDP | None = None, **options: Any
+    ) -> None:
         super().__init__(space, **options)
         if not isinstance(problem, DriftingMDP):
             raise InputError(
-                f"{problem!r} is not a DriftingMDP", field="problem", fix="pass the model itself"
+                f"{problem!r} is not a DriftingMDP",
+                field="problem",
+                fix="pass problem=model, the model the agent will act in",
             )
         if problem.space != space or problem.horizon < self.horizon:
             raise InputError(

@@ -1,6 +1,7 @@
 """The command line: parse, call the library, print.
 
-Commands import the library inside their functions, so that `windage --help` answers at once.
+Commands import the library inside their functions, so that `windage --help` answers at once; this
+file imports next to nothing, so that Ctrl-C is quiet from the start.
 """
 
 from __future__ import annotations
@@ -9,34 +10,27 @@ import os
 import sys
 import warnings
 from collections.abc import Sequence
-from typing import Annotated, TextIO
+from typing import TextIO
 
-import typer
-
-from windage.cli import demo, models
 from windage.errors import WindageError
 
-__all__ = ["app", "main"]
+__all__ = ["main"]
 
 _BROKEN_PIPE = 1
 _INTERRUPTED = 128 + 2  # what a shell reports for a program that SIGINT ended
 _REFUSED = 2
 
-app = typer.Typer(
-    name="windage",
-    help="Learning in Markov decision processes that change while you act.",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-)
-app.command("demo")(demo.demo)
-app.command("envs")(models.envs)
-app.command("show")(models.show)
-app.command("check")(models.check)
-
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; return its exit code: 2 for what the library or the parser refuses."""
+    try:
+        return _whole(arguments)
+    except KeyboardInterrupt:  # wherever it came: in the work, or while the end of it was told
+        return _INTERRUPTED
+
+
+def _whole(arguments: Sequence[str] | None) -> int:
+    """Run one command and get its output out."""
     try:
         with warnings.catch_warnings():
             warnings.showwarning = _warn
@@ -50,6 +44,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(arguments: Sequence[str] | None) -> int:
+    from windage.cli.app import app
+
     try:
         app(arguments, prog_name="windage", standalone_mode=True)
     except SystemExit as end:
@@ -57,8 +53,6 @@ def _run(arguments: Sequence[str] | None) -> int:
     except WindageError as err:
         print(f"windage: {err}", file=sys.stderr)
         return _REFUSED
-    except KeyboardInterrupt:
-        return _INTERRUPTED
     return 0
 
 
@@ -72,20 +66,3 @@ def _warn(
 ) -> None:
     del category, filename, lineno, file, line  # where in the library helps nobody here
     print(f"windage: warning: {message}", file=sys.stderr)
-
-
-def _version(wanted: bool) -> None:
-    if wanted:
-        from windage import __version__
-
-        print(f"windage {__version__}")
-        raise typer.Exit
-
-
-@app.callback()
-def _options(
-    version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Say which version.")
-    ] = False,
-) -> None:
-    del version

@@ -46,7 +46,9 @@ def places(side: Mixture, times: Times) -> Place:
         return Place(i, i, np.zeros(times.size))
     j, x = models[:, -1].astype(np.int64), weight[:, -1].copy()
     n = len(side.parts)
-    pairs, which = np.unique(i * n + j, return_inverse=True)
+    code = i * n + j
+    one = code.size > 0 and (code == code[0]).all()
+    pairs, which = (code[:1], 0) if one else np.unique(code, return_inverse=True)
     apart = [side.distance(int(k) // n, int(k) % n) if k // n != k % n else 0.0 for k in pairs]
     same = np.array(apart) == 0.0
     still = same[which] | (weight[:, 0] == 1.0)

@@ -181,14 +181,19 @@ class _Families:
 
     def _evaluate(self, times: Times) -> tuple[Reals, Reals]:
         v, w = self._places(times)
+        n = max(len(self.source.rewards.parts), len(self.source.kernels.parts))
+        code = ((v.i * n + v.j) * n + w.i) * n + w.j  # one number a family
+        if code.size and (code == code[0]).all():
+            return self._family(v, w, 0).at(times, v.x, w.x)
         values, errors = np.empty(times.size), np.empty(times.size)
-        keys = np.stack([v.i, v.j, w.i, w.j], axis=1)
-        kinds, which = np.unique(keys, axis=0, return_inverse=True)
-        for n, key in enumerate(kinds):
-            here = np.flatnonzero(which.ravel() == n)
-            family = self.families[tuple(map(int, key))]
+        for kind, first in zip(*np.unique(code, return_index=True), strict=True):
+            here = np.flatnonzero(code == kind)
+            family = self._family(v, w, int(first))
             values[here], errors[here] = family.at(times[here], v.x[here], w.x[here])
         return values, errors
+
+    def _family(self, v: Place, w: Place, i: int) -> _Family:
+        return self.families[int(v.i[i]), int(v.j[i]), int(w.i[i]), int(w.j[i])]
 
     def _add(self, key: tuple[int, ...], v: Reals, w: Reals) -> None:
         ri, rj, pi, pj = key

@@ -37,7 +37,7 @@ _ROUNDING = 8 * 2.0**-52
 
 @dataclass(frozen=True)
 class Line:
-    """Gains along a line: exact at the points `x`, certified in between.
+    """Gains along a line: solved to within `point_error` at the points `x`, certified in between.
 
     Between x[i] and x[i + 1] the gain is within error[i] of the straight line plus offset[i].
     """
@@ -46,6 +46,7 @@ class Line:
     gains: Floats
     offset: Floats
     error: Floats
+    point_error: float
     policy: NDArray[np.int64]  # the optimal one at the last point, as pairs
     solves: int
 
@@ -57,7 +58,7 @@ class Line:
         share = np.where(gap > 0, (x - self.x[i]) / np.where(gap > 0, gap, 1.0), 0.0)
         inside = (share > 0) & (share < 1)
         value = (1 - share) * self.gains[i] + share * self.gains[j]
-        return value + inside * self.offset[i], np.where(inside, self.error[i], 0.0)
+        return value + inside * self.offset[i], np.where(inside, self.error[i], self.point_error)
 
 
 class Corner(NamedTuple):
@@ -123,7 +124,8 @@ def certify_line(
         if end == kernel.UNSOLVED:
             return None
         x, gains, offset, error = out[:filled].T.copy()
-        return Line(x, gains, offset, error + tol * _SOLVER_SHARE, policy, int(solves))
+        share = tol * _SOLVER_SHARE
+        return Line(x, gains, offset, error + share, share, policy, int(solves))
 
 
 def corner(

@@ -72,8 +72,9 @@ def solve(
     tol
         The widest bracket that is accepted; rounding may widen it further.
     method
-        "policy-iteration" (also "auto") solves linear systems. It takes any model, periodic or
-        with several classes; a large one needs the memory of a sparse LU factorisation.
+        "policy-iteration" solves linear systems. It takes any model, periodic or with several
+        classes; a large one needs the memory of a sparse LU factorisation. "auto" is the same, but
+        larger dense models that forget quickly are settled by a few sweeps.
         "value-iteration" takes only models whose gain is the same from every start state.
     warm
         A policy for policy iteration to start from, one action a state.

@@ -83,6 +83,8 @@ def draw_bands(panel: Axes, model: DriftingMDP, course: PolicyCourse, bands: Ban
     """Draw the bands and their legend."""
     changes = f"{course.changes:,} change{'' if course.changes == 1 else 's'} seen"
     title = "Optimal policy: " + "; ".join(filter(None, [changes, bands.remark]))
+    if any(course.of_state(s)[0].size > _MOST_PIECES for s in bands.states):
+        title += f"; shares of every {model.horizon / _BINS:,.0f} steps"
     if not bands.states:
         panel.set_yticks([])
         describe(panel, title, "state", [])
@@ -115,7 +117,9 @@ def label_bands(
     if not bands.states:
         return
     renderer: Any = FigureCanvasAgg(figure).get_renderer()  # type: ignore[no-untyped-call]
-    figure.draw_without_rendering()  # to know how wide the panel has become
+    layout = figure.get_layout_engine()
+    if layout is not None:
+        layout.execute(figure)  # to know how wide the panel becomes
     pixels = panel.get_window_extent(renderer).width / model.horizon
     looks = _looks(len(bands.actions))
     for row, state in enumerate(bands.states):

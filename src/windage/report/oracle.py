@@ -15,7 +15,17 @@ from numpy.typing import NDArray
 
 from windage.drift import DriftingMDP
 from windage.report.bands import bands_of, draw_bands, label_bands
-from windage.report.panels import COLOURS, describe, note, number, page, plain, steps, time_axis
+from windage.report.panels import (
+    COLOURS,
+    describe,
+    note,
+    number,
+    page,
+    plain,
+    steps,
+    time_axis,
+    upwards,
+)
 from windage.report.traces import envelope, sample_times
 from windage.report.truth import Truth, truth_of
 
@@ -118,7 +128,7 @@ def _gain_panel(panel: Axes, model: DriftingMDP, truth: Truth, runs: Mapping[str
     x, y = steps(at, seen[:, 0], model.horizon)
     curve = panel.plot(
         x, y, drawstyle="steps-post", color=COLOURS[0], linewidth=2.2,
-        label=rf"$\rho^*_t$, certified to ±{truth.gains.error:.1e}",
+        label=rf"$\rho^*_t$, certified to ±{upwards(truth.gains.error)}",
     )  # fmt: skip
     band: list[Patch] = []
     height = 1.08 * (top - low) or 1.0

@@ -23,6 +23,7 @@ __all__ = [
     "plain",
     "steps",
     "time_axis",
+    "upwards",
 ]
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
@@ -86,6 +87,20 @@ def number(value: float) -> str:
     ('12,346', '2.1')
     """
     return f"{value:,.0f}" if value >= 1000 else f"{value:.4g}"
+
+
+def upwards(value: float) -> str:
+    """Return an error bound in two digits, never less than it is beyond rounding.
+
+    >>> upwards(9.71e-07), upwards(1e-9), upwards(0.0)
+    ('9.8e-07', '1.0e-09', '0')
+    """
+    if value <= 0:
+        return "0"
+    text = f"{value:.1e}"
+    if float(text) >= value * (1 - 1e-9):
+        return text
+    return f"{float(text) + float('0.1e' + text[text.index('e') + 1 :]):.1e}"
 
 
 def plain(name: str, longest: int = 22) -> str:

@@ -1,0 +1,40 @@
+"""The verbs and the options that come before them."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from windage.cli import demo, models, show
+
+__all__ = ["app"]
+
+app = typer.Typer(
+    name="windage",
+    help="Learning in Markov decision processes that change while you act.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+app.command("demo")(demo.demo)
+app.command("envs")(models.envs)
+app.command("show")(show.show)
+app.command("check")(models.check)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from windage import __version__
+
+        print(f"windage {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Say which version.")
+    ] = False,
+) -> None:
+    del version

@@ -1,0 +1,78 @@
+"""What the verbs about models share: reading a file, and the rows of a model's table."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from windage.cli.tables import number
+
+if TYPE_CHECKING:
+    from windage.drift import Budgets, Disconnection, DriftingMDP
+    from windage.envs import Facts
+    from windage.spaces import StateActions
+
+__all__ = ["action_range", "communication", "load", "sizes", "stretch", "variation"]
+
+
+def load(file: Path) -> DriftingMDP:
+    """Read a model; an error names the file."""
+    import windage as wd
+
+    try:
+        return wd.load(file)
+    except wd.WindageError as err:
+        if err.field.startswith(str(file)):
+            raise
+        field = f"{file}: {err.field}" if err.field else str(file)
+        raise type(err)(err.problem, field=field, where=err.where, fix=err.fix) from None
+
+
+def sizes(model: DriftingMDP) -> list[list[str]]:
+    """Return the rows of states, actions, steps and noise."""
+    space = model.space
+    return [
+        ["states", number(space.n_states), ""],
+        ["actions a state", action_range(space.counts.tolist()), ""],
+        ["pairs", number(space.n_pairs), ""],
+        ["T", number(model.horizon), ""],
+        ["noise", repr(model.noise).removeprefix("Noise.").removesuffix("()"), ""],
+    ]
+
+
+def variation(budgets: Budgets, facts: Facts | None) -> list[list[str]]:
+    """Return the rows of the budgets, beside their closed forms."""
+    reward_step, transition_step = budgets.largest_steps
+    known = facts or (None, None, None)
+    rows = [
+        ["B_r", number(budgets.reward), number(known[0])],
+        ["B_p", number(budgets.transition), number(known[1])],
+        ["changes", number(budgets.changes), ""],
+        ["largest step of r", number(reward_step), ""],
+        ["largest step of p", number(transition_step), ""],
+    ]
+    if facts:
+        rows.append(["D at most", "", number(known[2])])
+    return rows
+
+
+def communication(model: DriftingMDP) -> str:
+    """Say when the model communicates."""
+    holes = model.disconnections()
+    if not holes:
+        return "at every t"
+    more = f", and in {len(holes) - 1} more stretches" if len(holes) > 1 else ""
+    return f"not {stretch(holes[0], model.space)}{more}"
+
+
+def stretch(hole: Disconnection, space: StateActions) -> str:
+    """Say when and between which states there is no way."""
+    when = f"t={hole.first}" + (f"..{hole.last}" if hole.last > hole.first else "")
+    origin, target = space.describe_state(hole.origin), space.describe_state(hole.target)
+    return f"at {when}: no policy leads from {origin} to {target}"
+
+
+def action_range(actions: list[int]) -> str:
+    """Return the least and the largest number of actions, or the one there is."""
+    low, high = min(actions), max(actions)
+    return str(low) if low == high else f"{low}-{high}"
