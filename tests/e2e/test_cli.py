@@ -1,76 +1,22 @@
 """The command line as people meet it: what it prints, where, and the code it ends with."""
 
+import importlib
 import json
 import os
 import signal
-import struct
 import subprocess
 import sys
 import time
-import zlib
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import windage as wd
+from tests.e2e.commands import WINDAGE, own_arrays, refused, windage
 from windage.cli import main, tables
 
-WINDAGE = [str(Path(sys.executable).with_name("windage"))]
-
-
-def windage(*arguments, cwd, **options):
-    return subprocess.run(
-        [*WINDAGE, *arguments], cwd=cwd, capture_output=True, text=True, timeout=120, **options
-    )
-
-
-@pytest.fixture
-def here(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
-def refused(capsys, *arguments):
-    """Run a command that must be refused; return what it says, in one line."""
-    assert main(arguments) == 2
-    out, err = capsys.readouterr()
-    assert "Traceback" not in out + err
-    assert err.count("\n") == 1
-    assert err.startswith("windage: ")
-    return err.removeprefix("windage: ").rstrip("\n")
-
-
-def png_size(path):
-    """Read a PNG chunk by chunk, checksums included; return its width and height."""
-    data = Path(path).read_bytes()
-    assert data[:8] == b"\x89PNG\r\n\x1a\n"
-    place, kinds, pixels = 8, [], b""
-    while place < len(data):
-        (length,) = struct.unpack(">I", data[place : place + 4])
-        body = data[place + 4 : place + 8 + length]
-        (checksum,) = struct.unpack(">I", data[place + 8 + length : place + 12 + length])
-        assert checksum == zlib.crc32(body)
-        kinds.append(body[:4])
-        pixels += body[4:] if body[:4] == b"IDAT" else b""
-        place += 12 + length
-    assert kinds[0] == b"IHDR"
-    assert kinds[-1] == b"IEND"
-    size = struct.unpack(">II", data[16:24])
-    rows = zlib.decompress(pixels)
-    assert len(rows) == size[1] * (1 + 4 * size[0])  # RGBA, a filter byte a row
-    assert len(set(rows)) > 50, "a blank page"
-    return size
-
-
 # --- arrays of one's own -------------------------------------------------------------------------
-
-
-def own_arrays(horizon=600, states=3, actions=2, seed=0):
-    rng = np.random.default_rng(seed)
-    r = rng.random((horizon, states, actions))
-    p = rng.dirichlet(np.ones(states), size=(horizon, states, actions))
-    return r, p
 
 
 def test_scene_6_a_row_that_sums_to_098(here, capsys):
@@ -224,126 +170,7 @@ def test_a_terminal_gets_a_drawn_table_with_whole_ids(monkeypatch, capsys):
     assert len(out.splitlines()) > 4  # the words are wrapped, the id is not
 
 
-def test_show_prints_the_table_and_draws(here, capsys):
-    assert main(["show", "riverswim", "-T", "2000"]) == 0
-    out = capsys.readouterr().out
-    assert out.startswith("riverswim-v0: A river whose current")
-    assert out.endswith("picture: out/riverswim-v0.png\n")
-    table = {line[:17].strip(): line[17:].split() for line in out.splitlines()[2:-1]}
-    assert table["states"] == ["6"]
-    assert table["pairs"] == ["12"]
-    assert table["T"] == ["2,000"]
-    assert table["noise"] == ["bernoulli"]
-    assert table["B_r"] == ["2.1", "2.1"]
-    # one half-wave down and one up over an L1 distance of .5, the first step missing
-    exact = 0.5 * (2 - (1 - np.cos(2 * np.pi / 2000)) / 2)
-    assert [float(cell) for cell in table["B_p"]] == pytest.approx([exact, exact], rel=1e-7)
-    assert table["changes"] == ["1,999"]
-    assert table["largest step of r"] == ["0.7"]
-    assert table["D at most"] == ["14.722338"]
-    assert table["communicates"] == ["at", "every", "t"]
-    assert png_size("out/riverswim-v0.png")[0] == 1200
-
-
-@pytest.mark.parametrize("kind", ["svg", "pdf"])
-def test_show_writes_other_kinds_of_pictures(here, capsys, kind):
-    target = f"deep/er/p.{kind}"
-    assert main(["show", "peril", "--set", "tau=3", "--set", "repeats=2", "-o", target]) == 0
-    assert f"picture: {target}\n" in capsys.readouterr().out
-    start = Path(target).read_bytes()[:5]
-    assert start == {"svg": b"<?xml", "pdf": b"%PDF-"}[kind]
-    assert not list(Path().rglob("*.tmp"))
-
-
-def test_show_reads_parameters_as_ints_floats_and_strings(here, capsys):
-    settings = ["states=4", "reward_budget=0.25", "shape=jumps", "noise=gaussian"]
-    arguments = [part for setting in settings for part in ("--set", setting)]
-    assert main(["show", "random-drift", "-T", "300", *arguments]) == 0
-    out = capsys.readouterr().out
-    model = wd.envs.make(
-        "random-drift", horizon=300, states=4, reward_budget=0.25, shape="jumps", noise="gaussian"
-    )
-    lines = [" ".join(line.split()) for line in out.splitlines()]
-    assert "B_r 0.25 0.25" in lines
-    assert f"changes {model.budgets().changes}" in lines
-    assert "noise gaussian(sigma=0.1)" in lines
-
-
-def test_show_draws_another_path_for_another_seed(here):
-    for seed in ("3", "3", "4"):
-        assert main(["show", "peril", "--seed", seed, "-o", f"{seed}.png"]) == 0
-        Path(f"{seed}.png").rename(f"{seed}-{len(list(Path().glob('*.png')))}.png")
-    first, again, other = (path.read_bytes() for path in sorted(Path().glob("*.png")))
-    assert first == again
-    assert first != other
-
-
-def test_show_draws_a_file_and_says_where_it_does_not_communicate(here, capsys):
-    r, p = own_arrays(horizon=30, states=2, actions=1)
-    p[9:12, 0] = [1.0, 0.0]
-    np.savez("mine.npz", r=r, p=p)
-    assert main(["show", "mine.npz"]) == 0
-    out = capsys.readouterr().out
-    assert "not at t=10..12: no policy leads from s=0 to s=1" in out
-    assert "closed form" not in out
-    assert png_size("out/mine.png")[0] == 1200
-
-
-@pytest.mark.parametrize(
-    ("arguments", "says"),
-    [
-        (["rivrswim"], "environment: no such choice: 'rivrswim'. Fix: did you mean 'riverswim'?"),
-        (["riverswim", "--set", "stats=4"], "did you mean 'states'?"),
-        (["riverswim", "--set", "states=four"], "states: 'four'"),
-        (["riverswim", "--set", "states"], "--set: 'states' sets nothing"),
-        (["riverswim", "-T", "9", "--set", "horizon=8"], "'horizon' is given twice"),
-        (["riverswim", "-T", "0"], "horizon: 0 is not an integer from 1"),
-        (["riverswim", "--seed", "-1"], "seed: -1"),
-        (["riverswim", "-o", "picture.gif"], "picture.gif: 'gif' is no kind of picture"),
-        (["gone.npz"], "gone.npz: there is no such file"),
-        (["gone.npz", "-T", "5"], "gone.npz: a file has no parameters, horizon cannot be set"),
-    ],
-)
-def test_show_refuses(here, capsys, arguments, says):
-    assert says in refused(capsys, "show", *arguments)
-    assert not list(Path().iterdir())
-
-
-def test_an_output_that_cannot_be_written(here, capsys):
-    Path("taken").write_text("a file, not a folder")
-    said = refused(capsys, "show", "peril", "-o", "taken/picture.png")
-    assert said == (
-        "taken/picture.png: cannot be written (its folder is a file). "
-        "Fix: name a file in a folder you may write to."
-    )
-    said = refused(capsys, "demo", "-o", "taken")
-    assert said.startswith("taken/riverswim.png: cannot be written")
-    Path("folder.png").mkdir()
-    assert "folder.png: cannot be written" in refused(capsys, "show", "peril", "-o", "folder.png")
-    assert sorted(path.name for path in Path().iterdir()) == ["folder.png", "taken"]
-
-
 # --- the program ---------------------------------------------------------------------------------
-
-
-def test_demo_draws_and_tells(here):
-    done = windage("demo", "-o", "somewhere", cwd=here)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert png_size(here / "somewhere" / "riverswim.png") == (1200, 1120)
-    stages, place, sentences = done.stdout.split("\n\n")
-    assert len(stages.splitlines()) == 3
-    assert place == "The picture is somewhere/riverswim.png."
-    first, second, third = sentences.splitlines()
-    assert "t = 5,001, 10,001 and 15,001, so B_r grows in 3 jumps to 2.10" in first
-    assert "0.60 at t = 1, 0.35 at t = 10,000 and 0.60 at t = 20,000" in second
-    river = wd.envs.make("riverswim", horizon=20_000)
-    run = wd.run(river, wd.agents.make("random", river.space, horizon=20_000))
-    low = sum(int(s) <= 1 for s in run.states[:20_000]) / 20_000
-    quarters = run.rewards.reshape(4, 5000).mean(axis=1)  # the great prize is up, down, up, down
-    assert f"spends {low:.0%} of its time" in third
-    assert f"collects {run.rewards.mean():.3f} a step" in third
-    assert f"{quarters[[0, 2]].mean():.3f} while the great prize is up the river" in third
-    assert f"{quarters[[1, 3]].mean():.3f} while it is at the mouth" in third
 
 
 def test_version_and_help_and_module(here):
@@ -396,20 +223,53 @@ def test_a_reader_that_leaves_is_no_error(here):
 
 
 def test_ctrl_c_is_quiet(here):
-    os.mkfifo("never.npz")
-    command = [*WINDAGE, "check", "never.npz"]
+    code = (
+        "import sys, time, pathlib, windage\n"
+        "from windage.cli import main\n"
+        "def wait(path):\n"
+        "    pathlib.Path('waiting').touch()\n"
+        "    time.sleep(100)\n"
+        "windage.load = wait\n"
+        "sys.exit(main(['check', 'never.npz']))\n"
+    )
+    command = [sys.executable, "-c", code]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
-        handle = None
-        while handle is None and process.poll() is None:
-            try:  # succeeds when the program has come to reading, and keeps it waiting there
-                handle = os.open("never.npz", os.O_WRONLY | os.O_NONBLOCK)
-            except OSError:
-                time.sleep(0.02)
+        while not Path("waiting").exists() and process.poll() is None:
+            time.sleep(0.02)
         process.send_signal(signal.SIGINT)
         assert process.wait(timeout=60) == 130
-        os.close(handle)
         assert process.stdout.read() == b""
         assert process.stderr.read() == b""
+
+
+def interrupt(*_, **__):
+    raise KeyboardInterrupt
+
+
+class Interrupted:
+    """Finds a module by pressing Ctrl-C."""
+
+    def find_spec(self, name, path=None, target=None):
+        if name == "windage.cli.app":
+            raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("where", ["loading", "work", "refusal", "flush"])
+def test_ctrl_c_ends_with_130_wherever_it_comes(here, monkeypatch, capsys, where):
+    importlib.import_module("windage.cli.app")
+    if where == "loading":
+        monkeypatch.delitem(sys.modules, "windage.cli.app")
+        monkeypatch.setattr(sys, "meta_path", [Interrupted(), *sys.meta_path])
+    elif where == "work":
+        monkeypatch.setattr(wd, "load", interrupt)
+    elif where == "refusal":
+        monkeypatch.setattr(sys.stderr, "write", interrupt)
+    else:
+        np.savez("gone.npz", r=np.ones((1, 1, 1)), p=np.ones((1, 1, 1, 1)))
+        monkeypatch.setattr(sys.stdout, "flush", interrupt)
+    assert main(["check", "gone.npz"]) == 130
+    monkeypatch.undo()
+    assert capsys.readouterr().err == ""
 
 
 def test_warnings_are_one_line(monkeypatch, capsys):

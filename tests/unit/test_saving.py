@@ -7,14 +7,12 @@ import matplotlib as mpl
 import pytest
 
 import windage as wd
-from tests.pages import random_run
 from windage.report import drift_figure, oracle_figure, save_figure
 
 
 def figure_of(what):
-    model = wd.envs.make("riverswim", horizon=40)
-    run = random_run(model)
-    return drift_figure(model, run) if what == "drift" else oracle_figure(model, runs={"me": run})
+    model = wd.envs.make("peril", horizon=40)
+    return drift_figure(model) if what == "drift" else oracle_figure(model)
 
 
 @pytest.mark.parametrize(

@@ -140,7 +140,7 @@ def _gain_panel(panel: Axes, model: DriftingMDP, truth: Truth, runs: Mapping[str
         )
         band = [Patch(color=COLOURS[5], alpha=0.4, label="certified bracket")]
     panel.set_ylim(low, low + height)
-    each = f" (means of {model.horizon / _BINS:,.0f} steps)" if model.horizon > _BINS else ""
+    each = f" (means of {model.horizon / _BINS:,.0f} steps)" if model.horizon >= 2 * _BINS else ""
     heading = f"Optimal gain, and what agents get of it{each}" if runs else "Optimal gain"
     describe(panel, heading, "reward a step", [*curve, *band, *lines])
 

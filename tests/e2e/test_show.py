@@ -1,0 +1,275 @@
+"""`windage show` and `windage demo`: tables, pictures, and what is left out because it is long."""
+
+import io
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import windage as wd
+from tests.e2e.commands import own_arrays, png_size, refused, windage
+from windage.cli import main, oracle
+
+
+def test_show_prints_the_table_and_draws(here, capsys):
+    assert main(["show", "riverswim", "-T", "2000"]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("riverswim-v0: A river whose current")
+    assert out.endswith("picture: out/riverswim-v0.png\npicture: out/riverswim-v0-oracle.png\n")
+    table = {line[:17].strip(): line[17:].split() for line in out.splitlines()[2:-2]}
+    assert table["states"] == ["6"]
+    assert table["pairs"] == ["12"]
+    assert table["T"] == ["2,000"]
+    assert table["noise"] == ["bernoulli"]
+    assert table["B_r"] == ["2.1", "2.1"]
+    # one half-wave down and one up over an L1 distance of .5, the first step missing
+    exact = 0.5 * (2 - (1 - np.cos(2 * np.pi / 2000)) / 2)
+    assert [float(cell) for cell in table["B_p"]] == pytest.approx([exact, exact], rel=1e-7)
+    assert table["changes"] == ["1,999"]
+    assert table["largest step of r"] == ["0.7"]
+    assert table["D at most"] == ["14.722338"]
+    assert table["communicates"] == ["at", "every", "t"]
+    assert png_size("out/riverswim-v0.png")[0] == 1200
+    assert png_size("out/riverswim-v0-oracle.png")[0] == 1200
+    model = wd.envs.make("riverswim", horizon=2000)
+    gains = np.array([wd.gain_lp(model.at(t)).primal for t in range(25, 2001, 50)])
+    mean, plus_minus, error = table["mean rho*"]
+    assert float(mean) == pytest.approx(gains.mean(), abs=1e-4)  # the midpoint rule
+    assert plus_minus == "+-"
+    assert 0 < float(error) <= 1e-6
+    assert table["D max"] == ["14.722338", "at", "t=1,000"]
+    assert table["policy changes"] == ["3", "seen"]
+    for name, told in (("random", {}), ("myopic", {"problem": model})):
+        agent = wd.agents.make(name, model.space, horizon=2000, **told)
+        part = wd.run(model, agent).mean_rewards.sum() / (2000 * float(mean))
+        assert table[f"{name} earns"] == [f"{part:.1%}", "of", "the", "sum", "of", "rho*"]
+
+
+def test_show_writes_other_kinds_of_pictures(here, capsys):
+    assert (
+        main(["show", "peril", "--set", "tau=3", "--set", "repeats=2", "-o", "deep/er/p.svg"]) == 0
+    )
+    both = ["deep/er/p.svg", "deep/er/p-oracle.svg"]
+    assert capsys.readouterr().out.endswith("".join(f"picture: {one}\n" for one in both))
+    assert all(Path(one).read_bytes().startswith(b"<?xml") for one in both)
+    assert not list(Path().rglob("*.tmp"))
+
+
+def test_show_reads_parameters_as_ints_floats_and_strings(here, capsys):
+    settings = ["states=4", "reward_budget=0.25", "shape=jumps", "noise=gaussian"]
+    arguments = [part for setting in settings for part in ("--set", setting)]
+    assert main(["show", "random-drift", "-T", "300", "--no-oracle", *arguments]) == 0
+    out = capsys.readouterr().out
+    model = wd.envs.make(
+        "random-drift", horizon=300, states=4, reward_budget=0.25, shape="jumps", noise="gaussian"
+    )
+    lines = [" ".join(line.split()) for line in out.splitlines()]
+    assert "B_r 0.25 0.25" in lines
+    assert f"changes {model.budgets().changes}" in lines
+    assert "noise gaussian(sigma=0.1)" in lines
+
+
+def test_show_draws_another_path_for_another_seed(here):
+    for name, *options in (("a", "3"), ("b", "4"), ("c", "3", "--no-oracle")):
+        arguments = ["peril", "-T", "200", "-o", f"{name}.png", "--seed", *options]
+        assert main(["show", *arguments]) == 0
+    assert Path("a.png").read_bytes() == Path("c.png").read_bytes()
+    assert Path("a.png").read_bytes() != Path("b.png").read_bytes()
+    assert Path("a-oracle.png").read_bytes() != Path("b-oracle.png").read_bytes()
+
+
+def test_show_draws_a_file_and_says_where_it_does_not_communicate(here, capsys):
+    r, p = own_arrays(horizon=30, states=2, actions=1)
+    p[9:12, 0] = [1.0, 0.0]
+    np.savez("mine.npz", r=r, p=p)
+    assert main(["show", "mine.npz"]) == 0
+    out = capsys.readouterr().out
+    assert "not at t=10..12: no policy leads from s=0 to s=1" in out
+    assert "closed form" not in out
+    assert "D max              inf at t=10\n" in out
+    assert png_size("out/mine.png")[0] == png_size("out/mine-oracle.png")[0] == 1200
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["rivrswim"], "environment: no such choice: 'rivrswim'. Fix: did you mean 'riverswim'?"),
+        (["riverswim", "--set", "stats=4"], "did you mean 'states'?"),
+        (["riverswim", "--set", "states=four"], "states: 'four'"),
+        (["riverswim", "--set", "states"], "--set: 'states' sets nothing"),
+        (["riverswim", "-T", "9", "--set", "horizon=8"], "'horizon' is given twice"),
+        (["riverswim", "-T", "0"], "horizon: 0 is not an integer from 1"),
+        (["riverswim", "--seed", "-1"], "seed: -1"),
+        (["riverswim", "-o", "picture.gif"], "picture.gif: 'gif' is no kind of picture"),
+        (["gone.npz"], "gone.npz: there is no such file"),
+        (["gone.npz", "-T", "5"], "gone.npz: a file has no parameters, horizon cannot be set"),
+    ],
+)
+def test_show_refuses(here, capsys, arguments, says):
+    assert says in refused(capsys, "show", *arguments)
+    assert not list(Path().iterdir())
+
+
+def test_an_output_that_cannot_be_written(here, capsys):
+    Path("taken").write_text("a file, not a folder")
+    said = refused(capsys, "show", "peril", "-o", "taken/picture.png")
+    assert said == (
+        "taken/picture.png: cannot be written (its folder is a file). "
+        "Fix: name a file in a folder you may write to."
+    )
+    said = refused(capsys, "demo", "-o", "taken")
+    assert said.startswith("taken/riverswim.png: cannot be written")
+    Path("folder.png").mkdir()
+    assert "folder.png: cannot be written" in refused(capsys, "show", "peril", "-o", "folder.png")
+    assert sorted(path.name for path in Path().iterdir()) == ["folder.png", "taken"]
+
+
+# --- the oracle ----------------------------------------------------------------------------------
+
+
+def printed(capsys, *arguments):
+    assert main(["show", *arguments]) == 0
+    out, err = capsys.readouterr()
+    assert err == ""
+    return out
+
+
+def test_without_the_oracle(here, capsys):
+    out = printed(capsys, "bandit", "-T", "20", "--no-oracle")
+    assert "rho" not in out
+    assert "earns" not in out
+    assert [path.name for path in Path("out").iterdir()] == ["bandit-v0.png"]
+
+
+def stream(horizon):
+    r, p = own_arrays(horizon=horizon, states=2)
+    np.savez("mine.npz", r=r, p=p)
+    return "mine.npz"
+
+
+def test_what_would_take_long_is_left_out_and_can_be_forced(here, capsys, monkeypatch):
+    monkeypatch.setattr(oracle, "_MOST_WORK", 1)
+    monkeypatch.setattr(oracle, "_MOST_MYOPIC_STEPS", 1)
+    out = printed(capsys, stream(30))
+    why = "this drift is no blend, all 30 models would be solved one by one"
+    assert f"oracle: left out, {why}; pass --oracle to have it all the same\n" in out
+    assert "rho" not in out.replace("oracle", "")
+    assert not Path("out/mine-oracle.png").exists()
+    forced = printed(capsys, "mine.npz", "--oracle")
+    assert "left out" not in forced
+    assert "mean rho*" in forced
+    assert "myopic earns" in forced
+    assert Path("out/mine-oracle.png").exists()
+
+
+def test_the_myopic_agent_is_left_out_of_long_runs(here, capsys, monkeypatch):
+    monkeypatch.setattr(oracle, "_MOST_MYOPIC_STEPS", 10)
+    out = printed(capsys, "bandit", "-T", "20")
+    assert "myopic agent: left out, 20 steps are more than 10; pass --oracle to have" in out
+    assert "random earns" in out
+    assert "myopic earns" not in out
+
+
+def test_the_limits_are_where_they_are_said_to_be():
+    def why(name, **parameters):
+        return oracle.reason_to_skip(wd.envs.make(name, **parameters))
+
+    assert not why("riverswim", states=200)
+    assert why("riverswim", states=201) == "201 states are more than 200"
+    assert not why("riverswim", horizon=1_000_000)
+    assert why("riverswim", horizon=1_000_001) == "1,000,001 steps are more than 1,000,000"
+    space = wd.StateActions([2])
+    for horizon, skipped in ((10_000, False), (20_000, True)):
+        model = wd.DriftingMDP.from_function(
+            lambda t: ([0.5, t % 2], [[1.0], [1.0]]), space=space, horizon=horizon
+        )
+        assert bool(oracle.reason_to_skip(model)) == skipped
+
+
+def test_what_does_not_converge_says_how_to_do_without(here, capsys, monkeypatch):
+    def fail(self, tol=1e-6):
+        raise wd.NotConverged("span 0.3 after 7 sweeps", field="optimal_gains", fix="try more")
+
+    monkeypatch.setattr(wd.DriftingMDP, "optimal_gains", fail)
+    assert refused(capsys, "show", "bandit", "-T", "9") == (
+        "optimal_gains: span 0.3 after 7 sweeps. "
+        "Fix: try more, or leave the oracle out with --no-oracle."
+    )
+
+
+def test_nothing_to_earn_is_said(here, capsys):
+    np.savez("poor.npz", r=np.zeros((5, 1, 2)), p=np.ones((5, 1, 2, 1)))
+    out = printed(capsys, "poor.npz")
+    assert "random earns       nothing is to be earned\n" in out
+    assert "D max              0 at t=1\n" in out
+    assert "policy changes     0 seen\n" in out
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def test_progress_is_for_terminals_and_leaves_no_trace(here, monkeypatch):
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    assert main(["show", "bandit", "-T", "20"]) == 0
+    seen = terminal.getvalue()
+    assert "the optimal gain of every t ..." in seen
+    assert "the myopic agent ..." in seen
+    assert "\n" not in seen
+    screen = ""
+    for written in seen.split("\r"):
+        screen = written + screen[len(written) :]
+        assert written.strip() in ("", screen.strip()), "something of the last line is left"
+    assert not screen.strip(), "the line is wiped"
+
+
+# --- the demo ------------------------------------------------------------------------------------
+
+
+def test_demo_draws_and_tells(here):
+    done = windage("demo", "-o", "somewhere", cwd=here)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert png_size(here / "somewhere" / "riverswim.png") == (1200, 1120)
+    assert png_size(here / "somewhere" / "riverswim-oracle.png")[0] == 1200
+    stages, place, sentences, oracle_place, oracle_sentences = done.stdout.split("\n\n")
+    assert len(stages.splitlines()) == 4
+    assert place == "The picture is somewhere/riverswim.png."
+    first, second, third = sentences.splitlines()
+    assert "t = 5,001, 10,001 and 15,001, so B_r grows in 3 jumps to 2.10" in first
+    assert "0.60 at t = 1, 0.35 at t = 10,000 and 0.60 at t = 20,000" in second
+    river = wd.envs.make("riverswim", horizon=20_000)
+    run = wd.run(river, wd.agents.make("random", river.space, horizon=20_000))
+    low = sum(int(s) <= 1 for s in run.states[:20_000]) / 20_000
+    quarters = run.rewards.reshape(4, 5000).mean(axis=1)  # the great prize is up, down, up, down
+    assert f"spends {low:.0%} of its time" in third
+    assert f"collects {run.rewards.mean():.3f} a step" in third
+    assert f"{quarters[[0, 2]].mean():.3f} while the great prize is up the river" in third
+    assert f"{quarters[[1, 3]].mean():.3f} while it is at the mouth" in third
+    assert oracle_place == "The oracle's picture is somewhere/riverswim-oracle.png."
+    gain, diameter, policy, shares = oracle_sentences.splitlines()
+    some = np.arange(250, 20_001, 500)
+    best = np.array([wd.gain_lp(river.at(int(t))).primal for t in some])
+    mean = float(gain.split(" on average")[0].split()[-1])
+    assert mean == pytest.approx(best.mean(), abs=2e-4)
+    # at t = 10,001 the great prize is up the river and the current is strongest
+    least = wd.gain_lp(river.at(10_001)).primal
+    assert f"between {least:.4f} and {best.max():.4f}" in gain
+    assert "are 8.9 steps apart" in diameter
+    # the slowest way: up the whole river at k = 0, one equation a state
+    up, down = 0.35, 0.05
+    times = [1 / 0.6]
+    for _ in range(4):
+        times.append((1 + down * times[-1]) / up)
+    assert f"and {sum(times):.1f} at t = 10,000" in diameter
+    assert "t = 5,001, 10,001 and 15,001: from every state swim right, then left, then" in policy
+    myopic = wd.run(
+        river, wd.agents.make("myopic", river.space, horizon=20_000, problem=river)
+    ).mean_rewards.sum()
+    total = 20_000 * mean
+    random_share, myopic_share = (float(part.split()[-1]) for part in shares.split("%")[:2])
+    assert random_share == pytest.approx(100 * run.mean_rewards.sum() / total, abs=0.1)
+    assert myopic_share == pytest.approx(100 * myopic / total, abs=0.1)
+    assert myopic == pytest.approx(5000 * (0.05 + 0.6 + 0.05 + 0.6)), "it never leaves state 0"
