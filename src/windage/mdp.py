@@ -100,7 +100,9 @@ class MDP:
     @functools.cached_property
     def cells(self) -> Cells:
         """The non-zero transition probabilities of every pair."""
-        return cells_of(self.transitions)
+        cells = cells_of(self.transitions)
+        freeze(*cells)
+        return cells
 
     def solve(self, tol: float = 1e-9, method: str = "auto") -> Solution:
         """Return the optimal gain, bias and policy, with a certified bracket of the gain.

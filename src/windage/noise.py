@@ -32,7 +32,7 @@ class Noise:
 
     def __post_init__(self) -> None:
         as_choice(self.kind, "noise", _KINDS)
-        as_real(self.spread, "spread", low=0)
+        as_real(self.spread, "spread", low=0, open_low=self.kind == "beta")
 
     @classmethod
     def bernoulli(cls) -> Noise:

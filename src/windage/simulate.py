@@ -7,7 +7,9 @@ from collections.abc import Callable
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
+from numpy.typing import NDArray
 
+from windage.agents.base import Agent
 from windage.drift import DriftingMDP
 from windage.errors import CallOrderError, HorizonReached, InputError
 from windage.inputs import LAST_TIME, as_integer, as_real, as_seed
@@ -98,7 +100,7 @@ def run(
         state = _start_state(problem.space, agent, first, start_state)
         simulator = Simulator(problem, seed, state=state, t=first)
         tape = Tape(problem.space, first, n, record)
-        if hasattr(agent, "play"):
+        if _has_compiled_rule(agent):
             state = _play_compiled(simulator, agent, n, tape, progress)
         else:
             state = _play_steps(simulator, agent, n, tape, progress)
@@ -199,6 +201,32 @@ class _Foreign:
         return reward, self.state
 
 
+def _has_compiled_rule(agent: Player) -> bool:
+    """Whether the agent's compiled loop is all there is to it: no subclass has rules of its own."""
+    if not isinstance(agent, Agent):
+        return False
+    for kind in type(agent).__mro__:
+        if "play" in vars(kind):
+            return True
+        if {"act", "observe", "_choose", "_learn"} & set(vars(kind)):
+            return False
+    return False
+
+
+def _check_range(agent: Agent, rewards: NDArray[np.float64]) -> None:
+    if agent.reward_range is not None:
+        low, high = agent.reward_range
+        wrong = (rewards < low) | (rewards > high)
+        if wrong.any():
+            place = int(np.argmax(wrong))
+            raise InputError(
+                f"{rewards[place]} is not in the declared range [{low}, {high}]",
+                field="reward",
+                where=f"t={agent.t + place}",
+                fix="declare a wider reward_range, or none",
+            )
+
+
 def _play_compiled(
     simulator: Simulator,
     agent: Any,
@@ -213,6 +241,7 @@ def _play_compiled(
         block = buffer.head(min(world.last - simulator.t + 1, buffer.states.size, steps - done))
         n = block.states.size
         state = agent.play(world, state, block)
+        _check_range(agent, block.rewards)
         agent.t += n
         agent.last_state = state
         simulator.t += n
@@ -316,15 +345,23 @@ def _start_state(space: StateActions, agent: Player, first: int, given: int | No
 
 
 def _start_foreign(problem: Problem, first: int, seed: int, given: int | None) -> int:
-    if first == 1 and given is None:
-        return problem.space.check_state(problem.reset(seed), "problem.reset: state")
-    if given is not None:
-        return problem.space.check_state(given, "start_state")
-    state = getattr(problem, "state", None)
-    if state is None:
+    wanted = None if given is None else problem.space.check_state(given, "start_state")
+    if first == 1:
+        state = problem.space.check_state(problem.reset(seed), "problem.reset: state")
+        if wanted is not None and wanted != state:
+            raise InputError(
+                f"the problem starts in {problem.space.describe_state(state)}, not in {wanted}",
+                field="start_state",
+                fix="leave it out: only a DriftingMDP can be started anywhere",
+            )
+        return state
+    if wanted is not None:
+        return wanted
+    standing = getattr(problem, "state", None)
+    if standing is None:
         raise InputError(
             "the run goes on and the problem does not tell its state",
             field="start_state",
             fix="pass the last run's final_state, or give the problem an attribute `state`",
         )
-    return problem.space.check_state(state, "problem.state")
+    return problem.space.check_state(standing, "problem.state")

@@ -2,6 +2,7 @@
 
 import io
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,10 +11,12 @@ import pytest
 import windage as wd
 from tests.e2e.commands import own_arrays, png_size, refused, windage
 from windage.cli import main, oracle
+from windage.drift.diameters import DiameterBound
+from windage.report import truth_of
 
 
 def test_show_prints_the_table_and_draws(here, capsys):
-    assert main(["show", "riverswim", "-T", "2000"]) == 0
+    assert main(["show", "riverswim", "-T", "2000", "--seed", "5"]) == 0
     out = capsys.readouterr().out
     assert out.startswith("riverswim-v0: A river whose current")
     assert out.endswith("picture: out/riverswim-v0.png\npicture: out/riverswim-v0-oracle.png\n")
@@ -41,8 +44,8 @@ def test_show_prints_the_table_and_draws(here, capsys):
     assert table["D max"] == ["14.722338", "at", "t=1,000"]
     assert table["policy changes"] == ["3", "seen"]
     for name, told in (("random", {}), ("myopic", {"problem": model})):
-        agent = wd.agents.make(name, model.space, horizon=2000, **told)
-        part = wd.run(model, agent).mean_rewards.sum() / (2000 * float(mean))
+        agent = wd.agents.make(name, model.space, horizon=2000, seed=5, **told)
+        part = wd.run(model, agent, seed=5).mean_rewards.sum() / (2000 * float(mean))
         assert table[f"{name} earns"] == [f"{part:.1%}", "of", "the", "sum", "of", "rho*"]
 
 
@@ -72,7 +75,7 @@ def test_show_reads_parameters_as_ints_floats_and_strings(here, capsys):
 
 def test_show_draws_another_path_for_another_seed(here):
     for name, *options in (("a", "3"), ("b", "4"), ("c", "3", "--no-oracle")):
-        arguments = ["peril", "-T", "200", "-o", f"{name}.png", "--seed", *options]
+        arguments = ["bandit", "-T", "30", "-o", f"{name}.png", "--seed", *options]
         assert main(["show", *arguments]) == 0
     assert Path("a.png").read_bytes() == Path("c.png").read_bytes()
     assert Path("a.png").read_bytes() != Path("b.png").read_bytes()
@@ -185,6 +188,12 @@ def test_the_limits_are_where_they_are_said_to_be():
             lambda t: ([0.5, t % 2], [[1.0], [1.0]]), space=space, horizon=horizon
         )
         assert bool(oracle.reason_to_skip(model)) == skipped
+
+
+def test_a_bracket_that_is_open_is_shown_with_both_ends():
+    truth = truth_of(wd.envs.make("bandit", horizon=5))
+    truth = replace(truth, largest=DiameterBound(2.0, 2.5, 1234, 9))
+    assert ["D max", "2 to 2.5 at t=1,234", ""] in oracle.oracle_rows(truth, {})
 
 
 def test_what_does_not_converge_says_how_to_do_without(here, capsys, monkeypatch):

@@ -166,3 +166,8 @@ def test_blobs_carry_arrays_of_all_kinds():
         assert again.arrays[name].dtype == array.dtype
         assert again.arrays[name].shape == array.shape
         assert again.arrays[name].tobytes() == array.tobytes()
+
+
+def test_what_cannot_be_read_back_is_not_written():
+    with pytest.raises(StateError, match="'a' has type float32, which cannot be saved"):
+        pack(Blob("x", {}, {}, {"a": np.zeros(3, dtype=np.float32)}))

@@ -303,3 +303,27 @@ def test_disconnections_against_a_look_at_every_time(name):
 def test_a_billion_steps_are_looked_at_in_no_time():
     model = wd.envs.make("riverswim", horizon=10**9)
     assert model.disconnections() == []
+
+
+class Logistic:
+    """Weights so small that their partner rounds to one."""
+
+    def weights(self, t, horizon):
+        w = 1 / (1 + np.exp(0.2 * (horizon / 2 - t)))
+        return [1 - w, w]
+
+
+def test_a_weight_that_rounds_away_is_not_there():
+    stuck = wd.MDP(SPACE, MODELS[0].rewards, np.eye(3)[SPACE.state_of])
+    model = wd.DriftingMDP.blend([stuck, MODELS[0]], Logistic(), horizon=600)
+    literal = {t for t in range(1, 601) if not model.at(t).is_communicating()}
+    found = {t for h in model.disconnections() for t in range(h.first, h.last + 1)}
+    assert found == literal
+    assert 0 < len(literal) < 600
+
+
+def test_what_a_blend_keeps_does_not_grow_with_the_runs():
+    model = wd.DriftingMDP.blend(MODELS[:2], wd.schedules.Cosine(1), horizon=100_000)
+    for first in range(1, 50_000, 7_777):
+        model.source.tables(first, first + 9_999)
+    assert len(model.source._stretches) <= 1

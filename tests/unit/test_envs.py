@@ -168,3 +168,11 @@ def test_impossible_environments(id, options, message):
 def test_environments_too_large_for_the_machine_are_refused_first():
     with pytest.raises(ModelError, match="states: would need about"):
         wd.envs.make("random-drift", states=200_000, actions=10)
+
+
+@pytest.mark.parametrize("shape", ["walk", "jumps"])
+def test_rewards_and_kernels_drift_on_walks_of_their_own(shape):
+    budgets = wd.envs.make("random-drift", horizon=500, shape=shape).budgets()
+    moves = budgets.reward_steps > 0, budgets.transition_steps > 0
+    steps = budgets.reward_steps, budgets.transition_steps
+    assert moves[0].tolist() != moves[1].tolist() or abs(np.corrcoef(*steps)[0, 1]) < 0.9

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import windage as wd
-from tests.unit.test_drift import BUILDERS, SPACE, T, as_arrays
+from tests.unit.test_drift import BUILDERS, MODELS, SPACE, T, as_arrays
 from windage.errors import ModelError, StateError
 
 
@@ -128,3 +128,28 @@ def test_another_format_is_refused(tmp_path):
             archive.writestr(name, data)
     with pytest.raises(StateError, match="format 9, this version reads 1"):
         wd.load(path)
+
+
+class Cosine(wd.schedules.TwoModelSchedule):
+    """A schedule of the user's own with the name of one of the library's."""
+
+    def position(self, times, horizon):
+        return np.where(times > 7, 0.25, 0.75)
+
+    def stops(self, horizon):
+        return np.array([1, 7, 8, horizon])
+
+
+def test_a_schedule_of_ones_own_is_written_as_the_models_it_makes(tmp_path):
+    model = wd.DriftingMDP.blend(MODELS[:2], Cosine(), horizon=20)
+    model.save(tmp_path / "own.npz")
+    again = wd.load(tmp_path / "own.npz")
+    assert all(again.at(t) == model.at(t) for t in range(1, 21))
+
+
+@pytest.mark.parametrize("horizon", [[1, 2], 2.5, "abc"])
+def test_horizons_of_still_models_are_checked(tmp_path, horizon):
+    r, p = as_arrays(BUILDERS["knots"]())
+    np.savez(tmp_path / "still.npz", r=r[0], p=p[0], actions=[2, 1, 3], horizon=horizon)
+    with pytest.raises(ModelError, match="horizon: .* is not an integer"):
+        wd.load(tmp_path / "still.npz")

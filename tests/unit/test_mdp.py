@@ -26,7 +26,7 @@ def test_models_copy_and_freeze():
     rewards[0], rows[0] = 0.9, [0, 1]
     assert mdp.rewards[0] == 0.1
     assert mdp.transitions[0, 0] == 1.0
-    for array in (mdp.rewards, mdp.transitions, *mdp.cells[:0]):
+    for array in (mdp.rewards, mdp.transitions, *mdp.cells):
         with pytest.raises(ValueError, match="read-only"):
             array[...] = 0
 

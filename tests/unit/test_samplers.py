@@ -117,3 +117,14 @@ def test_random_actions_are_uniform_on_ragged_sets():
         counts = np.bincount(run.actions[run.states[:-1] == s], minlength=actions)
         assert counts.size == actions
         assert actions == 1 or stats.chisquare(counts).pvalue > 1e-6
+
+
+def test_beta_rewards_of_tiny_concentration_keep_their_variance():
+    """Both gammas underflow; what is left is a coin with the right mean."""
+    n = 50_000
+    model = world(0.5, noise=wd.Noise.beta(1e-4), reward=(0.3, 0.3), horizon=n)
+    rewards = wd.run(model, wd.agents.make("random", model.space, horizon=n), seed=5).rewards
+    assert abs(rewards.mean() - 0.3) < 0.012
+    assert abs(rewards.var() - 0.21) < 0.006
+    with pytest.raises(wd.InputError, match="spread"):
+        wd.Noise("beta")

@@ -179,3 +179,16 @@ def test_own_schedules_work():
     assert schedule.variation(10) == 0
     with pytest.raises(ModelError, match="cannot be written to a file"):
         to_spec(schedule)
+
+
+@pytest.mark.parametrize("times", [(3, 9), (1, 5, 5), (1, 2.5), ()])
+def test_knots_are_checked_wherever_they_are_made(times):
+    with pytest.raises(ModelError, match="knots"):
+        Knots(times)
+    with pytest.raises(wd.WindageError, match="interpolation"):
+        Knots((1, 9), "stepp")
+
+
+def test_own_weights_are_rescaled_to_sum_to_one():
+    schedule = as_schedule(Weights(0.5, 0.5 + 9e-10), 10)
+    assert schedule.weights(3, 10).sum() == pytest.approx(1, abs=1e-15)

@@ -300,3 +300,27 @@ def test_the_kernel_that_acts_at_t_is_p_t():
     run = wd.run(model, random_agent(model))
     assert run.states.tolist() == [0, 0, 0, 0, 1, 0, 1]
     assert MODELS  # the shared models stay as they are
+
+
+def test_declared_ranges_hold_in_compiled_runs_too():
+    model = wd.DriftingMDP.stationary(MODELS[0], horizon=500, noise=wd.Noise.gaussian(1.0))
+    agent = wd.agents.make("random", SPACE, horizon=500, reward_range=(0, 1))
+    with pytest.raises(InputError, match=r"reward at t=\d+: .* is not in the declared range"):
+        wd.run(model, agent)
+    assert agent.t == 1
+
+
+def test_a_subclass_with_rules_of_its_own_is_asked():
+    class First(wd.agents.RandomAgent):
+        def _choose(self, state):
+            return 0
+
+    model = BUILDERS["knots"]()
+    assert wd.run(model, First(SPACE, horizon=T)).actions.max() == 0
+
+
+def test_worlds_of_the_users_own_are_reset_and_start_where_they_start():
+    agent = wd.agents.make("random", Coin.space, horizon=10)
+    with pytest.raises(InputError, match="start_state: the problem starts in s=1, not in 0"):
+        wd.run(Coin(), agent, seed=3, start_state=0)
+    assert wd.run(Coin(), agent, seed=3, start_state=1).states[0] == 1

@@ -46,6 +46,13 @@ def pack(blob: Blob) -> bytes:
         name: np.ascontiguousarray(array.astype(array.dtype.newbyteorder("<"), copy=False))
         for name, array in blob.arrays.items()
     }
+    for name, array in arrays.items():
+        if array.dtype.str not in _DTYPES:
+            raise StateError(
+                f"array {name!r} has type {array.dtype}, which cannot be saved",
+                field="state",
+                fix="keep it as one of " + ", ".join(_DTYPES),
+            )
     header = _Header(
         format=_FORMAT,
         agent=blob.agent,

@@ -22,6 +22,7 @@ Reals = NDArray[np.float64]
 
 _STEPS_A_CHUNK = 1 << 16
 _STRETCH = 1 << 8
+_GRID = 1 << 14  # whole runs ask for these stretches; others would pile up
 _KEPT_HORIZON = 1 << 20  # weights of a million steps are about 50 MB
 
 
@@ -161,14 +162,16 @@ class Blend:
         shared = self.rewards.schedule == self.kernels.schedule
         reward = kernel if shared else self.rewards.active(first, last)
         tables = Tables(first, last, *self._alias, *kernel, self._rewards, *reward)
-        if self.kernels.horizon <= _KEPT_HORIZON and last > first:
+        if self.kernels.horizon <= _KEPT_HORIZON and (first - 1) % _GRID == 0:
             self._stretches[first, last] = tables
         return tables
 
     def supports(self, times: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return which bases have positive weight, as a number."""
         models, weight = self.kernels.schedule.active(times, self.kernels.horizon)
-        present = np.sort(np.where(weight > 0, models, -1), axis=1)
+        alone = (weight == 1.0).any(axis=1, keepdims=True)  # then `at` knows of no other
+        there = np.where(alone, weight == 1.0, weight > 0)
+        present = np.sort(np.where(there, models, -1), axis=1)
         return np.unique(present, axis=0, return_inverse=True)[1].ravel()
 
     @functools.cached_property

@@ -28,8 +28,8 @@ from windage.errors import ModelError, StateError, WindageError
 from windage.inputs import require_memory
 from windage.mdp import MDP, Transitions, cells_of, same_cells
 from windage.noise import Noise
-from windage.schedules import Custom, Knots, Schedule
-from windage.schedules.spec import from_spec, to_spec
+from windage.schedules import Knots
+from windage.schedules.spec import from_spec, is_plain, to_spec
 from windage.spaces import StateActions
 
 __all__ = ["fingerprint", "load", "save", "write_whole"]
@@ -57,7 +57,7 @@ class _Header(msgspec.Struct, forbid_unknown_fields=True):
 def save(model: DriftingMDP, path: str | Path) -> None:
     """Write a model; a stream is written as the models it passes through."""
     source = model.source
-    if isinstance(source, Blend) and not _has_custom(source):
+    if isinstance(source, Blend) and _is_plain(source):
         rewards, kernels = source.rewards.parts, source.kernels.parts
         schedules = (source.kernels.schedule, source.rewards.schedule)
     else:
@@ -211,7 +211,14 @@ def _plain_arrays(file: Path, arrays: dict[str, NDArray[Any]]) -> DriftingMDP:
     space = StateActions(arrays["actions"]) if "actions" in arrays else None
     if arrays["r"].ndim == 2:
         model = MDP.from_arrays(arrays["r"], arrays["p"], space)
-        return DriftingMDP.stationary(model, horizon=int(arrays.get("horizon", np.array(1000))))
+        horizon = arrays.get("horizon", np.array(1000))
+        if horizon.ndim or horizon.dtype.kind not in "iu":
+            raise ModelError(
+                f"{horizon.tolist()!r} is not an integer",
+                field=f"{file}: horizon",
+                fix="save a single integer, the number of steps",
+            )
+        return DriftingMDP.stationary(model, horizon=int(horizon))
     return DriftingMDP.from_arrays(arrays["r"], arrays["p"], space)
 
 
@@ -237,9 +244,8 @@ def _tabulated(
     return tuple(times), rewards, kernels
 
 
-def _has_custom(source: Blend) -> bool:
-    schedules: tuple[Schedule, ...] = (source.kernels.schedule, source.rewards.schedule)
-    return any(isinstance(schedule, Custom) for schedule in schedules)
+def _is_plain(source: Blend) -> bool:
+    return is_plain(source.kernels.schedule) and is_plain(source.rewards.schedule)
 
 
 def _plain(names: Any) -> Any:

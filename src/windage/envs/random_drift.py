@@ -121,8 +121,9 @@ def _fitted(
     wanted = as_real(budget, field, low=0)
     if wanted == 0 or distance <= 1e-12:  # with one state there is nowhere to drift
         return Steps(), 0.0
-    most, swings = 0.0, 1
-    while (schedule := _shaped(shape, swings, horizon, seed)) is not None:
+    own = int(stream(seed, f"envs.random_drift.{field}").integers(1 << 62))
+    most, swings = 0.0, 1  # rewards and kernels must not follow one and the same walk
+    while (schedule := _shaped(shape, swings, horizon, own)) is not None:
         reach = schedule.variation(horizon) * distance
         if reach >= wanted:
             return schedule, wanted / reach

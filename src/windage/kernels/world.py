@@ -82,7 +82,9 @@ def reward(world, t, mean):
         left, draw = gamma(world.reward_key, t, 0, world.spread * mean)
         right, draw = gamma(world.reward_key, t, draw, world.spread * (1.0 - mean))
         total = left + right
-        return left / total if total > 0.0 else mean
+        if total > 0.0:
+            return left / total
+        return 1.0 if uniform(world.reward_key, t, draw) < mean else 0.0  # both underflowed
     return mean
 
 

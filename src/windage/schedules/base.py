@@ -128,7 +128,8 @@ class Custom(Schedule):
                 where=f"t={t}",
                 fix="return non-negative numbers that sum to 1, as many at every t",
             )
-        return row
+        scaled: Reals = row / row.sum()
+        return scaled
 
 
 def as_schedule(schedule: object, horizon: int, field: str = "schedule") -> Schedule:

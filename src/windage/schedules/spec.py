@@ -10,13 +10,18 @@ from windage.schedules.base import Schedule
 from windage.schedules.steps import Knots, Steps
 from windage.schedules.waves import Burst, Cosine, Linear, Walk
 
-__all__ = ["from_spec", "to_spec"]
+__all__ = ["from_spec", "is_plain", "to_spec"]
+
+
+def is_plain(schedule: Schedule) -> bool:
+    """Return whether a schedule is one of the library's own and can be written as data."""
+    return type(schedule) in _KINDS.values()
 
 
 def to_spec(schedule: Schedule) -> dict[str, Any]:
     """Return a schedule as plain data for a file."""
     kind = type(schedule).__name__
-    if kind not in _SAVED:
+    if not is_plain(schedule):
         raise ModelError(
             f"a schedule of type {kind} cannot be written to a file",
             field="schedule",

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from windage.errors import ModelError
-from windage.inputs import as_integers
+from windage.inputs import LAST_TIME, as_choice, as_integers
 from windage.schedules.base import Reals, Schedule, Times
 
 __all__ = ["Knots", "Steps", "check_knots"]
@@ -26,6 +26,10 @@ class Knots(Schedule):
 
     times: tuple[int, ...]
     interpolation: str = "linear"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "times", check_knots(self.times, LAST_TIME))
+        as_choice(self.interpolation, "interpolation", ("linear", "step"))
 
     @property
     def n_models(self) -> int:
