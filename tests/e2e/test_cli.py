@@ -246,6 +246,11 @@ def interrupt(*_, **__):
     raise KeyboardInterrupt
 
 
+def interrupted_import(*_):
+    """What a compiled module makes of Ctrl-C while it is loaded."""
+    raise ImportError("initialization failed") from KeyboardInterrupt()
+
+
 class Interrupted:
     """Finds a module by pressing Ctrl-C."""
 
@@ -254,7 +259,7 @@ class Interrupted:
             raise KeyboardInterrupt
 
 
-@pytest.mark.parametrize("where", ["loading", "work", "refusal", "flush"])
+@pytest.mark.parametrize("where", ["loading", "work", "module", "refusal", "flush"])
 def test_ctrl_c_ends_with_130_wherever_it_comes(here, monkeypatch, capsys, where):
     importlib.import_module("windage.cli.app")
     if where == "loading":
@@ -262,6 +267,8 @@ def test_ctrl_c_ends_with_130_wherever_it_comes(here, monkeypatch, capsys, where
         monkeypatch.setattr(sys, "meta_path", [Interrupted(), *sys.meta_path])
     elif where == "work":
         monkeypatch.setattr(wd, "load", interrupt)
+    elif where == "module":
+        monkeypatch.setattr(wd, "load", interrupted_import)
     elif where == "refusal":
         monkeypatch.setattr(sys.stderr, "write", interrupt)
     else:
@@ -270,6 +277,15 @@ def test_ctrl_c_ends_with_130_wherever_it_comes(here, monkeypatch, capsys, where
     assert main(["check", "gone.npz"]) == 130
     monkeypatch.undo()
     assert capsys.readouterr().err == ""
+
+
+def test_a_module_that_is_missing_is_no_ctrl_c(monkeypatch):
+    def missing(path):
+        raise ImportError("no module named so")
+
+    monkeypatch.setattr(wd, "load", missing)
+    with pytest.raises(ImportError, match="no module named so"):
+        main(["check", "any.npz"])
 
 
 def test_warnings_are_one_line(monkeypatch, capsys):

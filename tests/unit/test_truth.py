@@ -37,7 +37,10 @@ MODELS = {
     "two-state-cosine": lambda: wd.envs.make("two-state-cosine", horizon=5000),
     "replacement": lambda: wd.envs.make("replacement", horizon=4000),
     "ride": lambda: wd.envs.make("ride", horizon=2500),
-    "walk": lambda: wd.envs.make("random-drift", horizon=3000, shape="walk"),
+    "walk": lambda: wd.DriftingMDP.blend(
+        [random_mdp(wd.StateActions([3, 2, 4]), seed) for seed in (1, 2)],
+        wd.schedules.Walk(seed=2, moves=40), wd.schedules.Cosine(cycles=3), horizon=3000,
+    ),
     "knots": lambda: wd.DriftingMDP(
         (space := wd.StateActions([2, 3, 1])), [1, 900, 901, 2500],
         [(models := [random_mdp(space, seed) for seed in range(4)])[k].rewards for k in range(4)],

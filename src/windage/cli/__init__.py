@@ -27,6 +27,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _whole(arguments)
     except KeyboardInterrupt:  # wherever it came: in the work, or while the end of it was told
         return _INTERRUPTED
+    except ImportError as err:
+        if _was_interrupted(err):
+            return _INTERRUPTED
+        raise
+
+
+def _was_interrupted(err: BaseException | None) -> bool:
+    """Return whether Ctrl-C is behind an error: compiled modules report it as a failed import."""
+    while err is not None and not isinstance(err, KeyboardInterrupt):
+        err = err.__cause__ or err.__context__
+    return err is not None
 
 
 def _whole(arguments: Sequence[str] | None) -> int:
