@@ -24,7 +24,7 @@ _CHUNK = 1 << 16
 
 
 class Varying(Protocol):
-    """What budgets are computed from; see `sources`."""
+    """What budgets are computed from; see `tables.Source`."""
 
     def variations(self, first: int, last: int) -> tuple[Reals, Reals]:
         """Return B_{r,t} and B_{p,t} for t = first..last-1."""
