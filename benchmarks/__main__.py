@@ -12,12 +12,13 @@ import numba
 import numpy as np
 
 import windage
-from benchmarks import oracle, startup, stepping
+from benchmarks import learning, oracle, startup, stepping
 
 GROUPS = {
     "stepping": stepping.measure,
     "startup": startup.measure,
     "oracle": oracle.measure,
+    "learning": learning.measure,
 }
 
 

@@ -11,7 +11,7 @@ from typing import Any
 HOME = Path(__file__).parents[1] / "out" / "peers"
 
 
-def ask(package: str, code: str, *arguments: str) -> dict[str, Any]:
+def ask(package: str, code: str, *arguments: str, stdin: str | None = None) -> Any:
     """Run code with a peer installed; it prints one line of JSON last."""
     python = HOME / package / "bin" / "python"
     if not python.exists():
@@ -23,6 +23,6 @@ def ask(package: str, code: str, *arguments: str) -> dict[str, Any]:
         capture_output=True,
         text=True,
         check=True,
+        input=stdin,
     )
-    found: dict[str, Any] = json.loads(done.stdout.strip().splitlines()[-1])
-    return found
+    return json.loads(done.stdout.strip().splitlines()[-1])

@@ -13,6 +13,7 @@ __version__ = "0.1.0"
 
 _HOME = {
     "CallOrderError": "errors",
+    "ConfidenceRegion": "learn.confidence",
     "DriftingMDP": "drift",
     "GuaranteeWarning": "errors",
     "HorizonReached": "errors",
@@ -21,19 +22,34 @@ _HOME = {
     "ModelError": "errors",
     "Noise": "noise",
     "NotConverged": "errors",
+    "OptimisticModel": "learn.evi",
     "ParameterWarning": "errors",
+    "Radii": "learn.radii",
+    "Regret": "regret",
+    "SWUCRL2": "agents.swucrl2cw",
+    "SWUCRL2CW": "agents.swucrl2cw",
     "StateActions": "spaces",
     "StateError": "errors",
+    "UCRL2": "agents.ucrl2",
     "WindageError": "errors",
+    "dynamic_regret": "regret",
+    "evi": "learn.evi",
     "gain_lp": "mdp",
     "load": "drift.files",
+    "optimal_widening": "learn.tuning",
+    "optimal_window": "learn.tuning",
+    "plan": "plans",
     "run": "simulate",
 }
 _ROOMS = ("agents", "envs", "schedules", "simulate", "streams", "testing")
 
 __all__ = [
     "MDP",
+    "SWUCRL2",
+    "SWUCRL2CW",
+    "UCRL2",
     "CallOrderError",
+    "ConfidenceRegion",
     "DriftingMDP",
     "GuaranteeWarning",
     "HorizonReached",
@@ -41,14 +57,22 @@ __all__ = [
     "ModelError",
     "Noise",
     "NotConverged",
+    "OptimisticModel",
     "ParameterWarning",
+    "Radii",
+    "Regret",
     "StateActions",
     "StateError",
     "WindageError",
     "agents",
+    "dynamic_regret",
     "envs",
+    "evi",
     "gain_lp",
     "load",
+    "optimal_widening",
+    "optimal_window",
+    "plan",
     "run",
     "schedules",
     "simulate",
@@ -58,6 +82,8 @@ __all__ = [
 
 if TYPE_CHECKING:
     from windage import agents, envs, schedules, simulate, streams, testing
+    from windage.agents.swucrl2cw import SWUCRL2, SWUCRL2CW
+    from windage.agents.ucrl2 import UCRL2
     from windage.drift import DriftingMDP
     from windage.drift.files import load
     from windage.errors import (
@@ -71,8 +97,14 @@ if TYPE_CHECKING:
         StateError,
         WindageError,
     )
+    from windage.learn.confidence import ConfidenceRegion
+    from windage.learn.evi import OptimisticModel, evi
+    from windage.learn.radii import Radii
+    from windage.learn.tuning import optimal_widening, optimal_window
     from windage.mdp import MDP, gain_lp
     from windage.noise import Noise
+    from windage.plans import plan
+    from windage.regret import Regret, dynamic_regret
     from windage.simulate import run
     from windage.spaces import StateActions
 

@@ -1,4 +1,4 @@
-"""Arguments as people pass them, checked once at the door.
+"""Arguments as people pass them, checked once at the door and read-only from then on.
 
 Each function returns the value in the type the library uses or raises a typed error that names the
 argument, the value and what would be accepted.
@@ -11,27 +11,39 @@ import math
 import operator
 import os
 from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import csr_array
 
 from windage.errors import InputError, ModelError, WindageError
 
 __all__ = [
     "LAST_TIME",
+    "FrozenRows",
     "as_choice",
+    "as_csr",
+    "as_floats",
     "as_horizon",
     "as_integer",
     "as_integers",
     "as_name",
     "as_real",
     "as_seed",
+    "as_size",
     "bytes_in_words",
+    "freeze",
     "require_memory",
+    "shown",
 ]
 
 LAST_TIME = 2**40 - 1
 """The largest time t: a draw's address keeps 40 bits for t (see `kernels.random`)."""
+
+_SEED_BITS = 4096
+_SHOWN = 80  # characters of a value in a message
+_LARGE = 1 << 20  # numbers: below that a copy is not worth asking how much memory is free
 
 
 def as_integer(
@@ -53,46 +65,151 @@ def as_integer(
         number = operator.index(value)  # type: ignore[arg-type]
     except TypeError:
         raise error(
-            f"{value!r} ({type(value).__name__}) is not {wanted}", field=field, fix="pass an int"
+            f"{shown(value)} ({type(value).__name__}) is not {wanted}",
+            field=field,
+            fix="pass an int",
         ) from None
     if (low is not None and number < low) or (high is not None and number > high):
-        raise error(f"{number} is not {wanted}", field=field, fix=f"pass {wanted}")
+        raise error(f"{shown(number)} is not {wanted}", field=field, fix=f"pass {wanted}")
     return number
 
 
 def as_integers(
-    values: Iterable[object] | NDArray[np.generic],
+    values: object,
     field: str,
     *,
     low: int | None = None,
     high: int | None = None,
     error: type[WindageError] = InputError,
 ) -> NDArray[np.int64]:
-    """Return `values` as a flat int64 array, each entry between `low` and `high`."""
-    array = values if isinstance(values, np.ndarray) else np.asarray(list(values))
+    """Return `values` as a flat int64 array, each entry between `low` and `high`.
+
+    A boolean among the integers of a list is refused as `as_integer` refuses it.
+    """
     wanted = _interval("integers", low, high)
+    array = _listed(values, field, f"pass a list of {wanted}", error)
     if array.ndim != 1:
         raise error(f"has {array.ndim} dimensions", field=field, fix=f"pass a list of {wanted}")
-    if array.size and array.dtype.kind not in "iu":
+    if array.size == 0:
+        return np.empty(0, dtype=np.int64)
+    if array.dtype.kind not in "iu":
         raise error(
-            f"holds {array.dtype} values ({array.flat[0]!s}, ...)",
+            f"holds {array.dtype} values ({shown(array.flat[0])}, ...)",
             field=field,
             fix=f"pass a list of {wanted}",
         )
-    numbers = array.astype(np.int64)
-    wrong = np.zeros(numbers.size, dtype=bool)
+    wrong = np.zeros(array.size, dtype=bool)
     if low is not None:
-        wrong |= numbers < low
-    if high is not None:
-        wrong |= numbers > high
+        wrong |= array < low
+    if array.dtype == np.uint64 or high is not None:
+        wrong |= array > (2**63 - 1 if high is None else high)
     if wrong.any():
         place = int(np.argmax(wrong))
         raise error(
-            f"{numbers[place]} is out of range",
+            f"{array[place]} is out of range",
             field=f"{field}[{place}]",
             fix=f"pass {wanted}",
         )
-    return numbers
+    return array.astype(np.int64)
+
+
+def _listed(values: object, field: str, fix: str, error: type[WindageError]) -> NDArray[Any]:
+    if isinstance(values, np.ndarray):
+        return values
+    if isinstance(values, range):
+        count = (values.stop - values.start) / values.step
+        require_memory(32.0 * max(count, 0.0), field, fix="pass fewer of them")
+    try:
+        if isinstance(values, range):
+            return np.arange(values.start, values.stop, values.step, dtype=np.int64)
+        if isinstance(values, (str, bytes, bytearray, dict, set, frozenset)):
+            raise TypeError  # NumPy would go through letters and keys
+        entries = list(values)  # type: ignore[call-overload]
+    except (TypeError, OverflowError):
+        raise error(f"{shown(values)} is not a list", field=field, fix=fix) from None
+    for place, entry in enumerate(entries):
+        if isinstance(entry, (bool, np.bool_)):
+            raise error(f"{entry!r} is a boolean", field=f"{field}[{place}]", fix=fix)
+    try:
+        return np.asarray(entries)
+    except (ValueError, OverflowError):
+        raise error(f"{shown(entries)} has uneven rows", field=field, fix=fix) from None
+
+
+def as_floats(values: ArrayLike, field: str) -> NDArray[np.float64]:
+    """Return a fresh float64 array of real numbers.
+
+    What NumPy would turn into numbers without a word, such as strings, None, complex numbers and
+    entries that are masked, is refused.
+
+    >>> as_floats([[0, 1], [0.5, 0.5]], "p")
+    array([[0. , 1. ],
+           [0.5, 0.5]])
+    """
+    fix = "pass numbers in equal rows"
+    try:
+        found = np.asanyarray(values)
+    except (TypeError, ValueError, OverflowError) as err:
+        raise ModelError(f"is not an array of numbers ({err})", field=field, fix=fix) from None
+    if found.dtype.kind not in "biuf":
+        raise ModelError(
+            f"is not an array of numbers but of {found.dtype} values ({shown(values)})",
+            field=field,
+            fix=fix,
+        )
+    if isinstance(found, np.ma.MaskedArray) and np.ma.is_masked(found):
+        raise ModelError("has masked entries", field=field, fix="fill them with numbers")
+    if found.size > _LARGE:
+        require_memory(8.0 * found.size, field, fix="pass a smaller model, or a sparse one")
+    with np.errstate(over="ignore"):  # what becomes infinite is refused where it is looked at
+        return np.array(found, dtype=np.float64, subok=False)
+
+
+def as_csr(rows: Any, field: str) -> Any:
+    """Return a fresh CSR matrix with every entry once, whatever a sparse matrix says it has."""
+    if rows.dtype.kind not in "biuf":
+        raise ModelError(f"holds {rows.dtype} values", field=field, fix="pass real numbers")
+    found = csr_array(rows, dtype=np.float64, copy=True)
+    try:
+        found.check_format(full_check=True)
+    except ValueError as err:
+        raise ModelError(
+            f"is not a CSR matrix ({err})", field=field, fix="build it with scipy.sparse.csr_array"
+        ) from None
+    found.has_canonical_format = False
+    found.sum_duplicates()
+    return found
+
+
+class FrozenRows(csr_array):  # type: ignore[misc]
+    """A CSR matrix that cannot be written to; what is computed from it can."""
+
+    @classmethod
+    def of(cls, rows: Any) -> Any:
+        """Return the same rows, sorted, with every entry once and none zero, and read-only."""
+        if "_fixed" in rows.__dict__:
+            return rows
+        if not rows.has_canonical_format or not rows.data.all():
+            rows = rows.copy()
+            rows.sum_duplicates()
+            rows.eliminate_zeros()
+        found = cls(rows)
+        freeze(found)
+        found.__dict__["_fixed"] = True
+        return found
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if name in ("data", "indices", "indptr", "_shape") and "_fixed" in self.__dict__:
+            raise AttributeError(f"{name} of a model's transitions is fixed; make a new model")
+        super().__setattr__(name, value)
+
+
+def freeze(*arrays: Any) -> None:
+    """Make dense and CSR arrays read-only."""
+    for array in arrays:
+        dense = isinstance(array, np.ndarray)
+        for part in (array,) if dense else (array.data, array.indices, array.indptr):
+            part.flags.writeable = False
 
 
 def as_real(
@@ -111,11 +228,16 @@ def as_real(
         f"{high:g}{')' if open_high or high == math.inf else ']'}"
     )
     try:
-        if isinstance(value, (bool, np.bool_, str, bytes)):
+        if isinstance(value, (bool, str, bytes, bytearray)) or (
+            isinstance(value, (np.generic, np.ndarray))
+            and (value.ndim > 0 or value.dtype.kind not in "iuf")
+        ):
             raise TypeError
         number = float(value)  # type: ignore[arg-type]
+    except OverflowError:
+        raise error(f"{shown(value)} is not {wanted}", field=field, fix=f"pass {wanted}") from None
     except (TypeError, ValueError):
-        raise error(f"{value!r} is not a number", field=field, fix=f"pass {wanted}") from None
+        raise error(f"{shown(value)} is not a number", field=field, fix=f"pass {wanted}") from None
     below = number <= low if open_low else number < low
     above = number >= high if open_high else number > high
     if not math.isfinite(number) or below or above:
@@ -128,9 +250,21 @@ def as_horizon(value: object, field: str = "horizon") -> int:
     return as_integer(value, field, low=1, high=LAST_TIME, error=ModelError)
 
 
+def as_size(
+    value: object, field: str, *, low: int = 1, error: type[WindageError] = InputError
+) -> int:
+    """Return a number of things, so small that its square is no trouble to compute with."""
+    return as_integer(value, field, low=low, high=LAST_TIME, error=error)
+
+
 def as_seed(value: object, field: str = "seed") -> int:
-    """Return a seed: any integer from 0 on."""
-    return as_integer(value, field, low=0)
+    """Return a seed: any integer from 0 on that can be written down."""
+    number = as_integer(value, field, low=0)
+    if number.bit_length() > _SEED_BITS:
+        raise InputError(
+            f"has {number.bit_length()} bits", field=field, fix=f"pass at most {_SEED_BITS} bits"
+        )
+    return number
 
 
 def as_choice(value: object, field: str, choices: Iterable[str]) -> str:
@@ -141,7 +275,7 @@ def as_choice(value: object, field: str, choices: Iterable[str]) -> str:
     near = difflib.get_close_matches(value, known, n=1) if isinstance(value, str) else []
     hint = f"did you mean {near[0]!r}? " if near else ""
     raise InputError(
-        f"no such choice: {value!r}", field=field, fix=hint + "one of: " + ", ".join(known)
+        f"no such choice: {shown(value)}", field=field, fix=hint + "one of: " + ", ".join(known)
     )
 
 
@@ -149,9 +283,9 @@ def as_name(value: object, field: str) -> str:
     """Return a name people will read: a non-empty string on one line."""
     if not isinstance(value, str) or not value.strip() or "\n" in value:
         raise InputError(
-            f"{value!r} is not a name", field=field, fix="pass a non-empty string on one line"
+            f"{shown(value)} is not a name", field=field, fix="pass a non-empty string on one line"
         )
-    return value
+    return str(value)
 
 
 def bytes_in_words(size: float) -> str:
@@ -198,3 +332,12 @@ def _interval(noun: str, low: int | None, high: int | None) -> str:
     if low is not None:
         return f"{noun} from {low} on"
     return noun if high is None else f"{noun} up to {high}"
+
+
+def shown(value: object) -> str:
+    """Return a value as a message shows it: on one line, and cut where it is long."""
+    try:
+        text = " ".join(repr(value).split())
+    except ValueError:  # Python refuses to write out integers of thousands of digits
+        return f"an integer of {value.bit_length()} bits" if isinstance(value, int) else "a value"
+    return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 3]}..."

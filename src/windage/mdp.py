@@ -3,24 +3,44 @@
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import csr_array, issparse
+from scipy.sparse import issparse
 
 from windage.errors import ModelError
+from windage.inputs import FrozenRows, as_csr, as_floats, freeze
 from windage.oracle import graph
-from windage.spaces import StateActions
+from windage.spaces import StateActions, as_space, rectangular
 
 if TYPE_CHECKING:
     from windage.oracle.gain import Solution
     from windage.oracle.lp import LpSolution
 
-__all__ = ["MDP", "TOLERANCE", "Cells", "Transitions", "gain_lp"]
+__all__ = [
+    "MDP",
+    "TOLERANCE",
+    "Cells",
+    "Transitions",
+    "as_floats",
+    "cells_of",
+    "check_rewards",
+    "check_transitions",
+    "freeze",
+    "gain_lp",
+    "rectangular",
+    "same_cells",
+]
 
 TOLERANCE = 1e-9
 """How far a row may be from summing to one, or a number from its range, and still be rounding."""
+
+_ROW_FIXES = {
+    None: "mend the row, for instance divide it by its sum",
+    False: "mend the row, or pass normalize=True to rescale rows",
+    True: "mend the row",
+}
 
 Transitions: TypeAlias = NDArray[np.float64] | Any
 """Dense rows, or a SciPy CSR matrix."""
@@ -56,6 +76,10 @@ class MDP:
     True
     """
 
+    space: StateActions
+    rewards: NDArray[np.float64]
+    transitions: Transitions
+
     def __init__(
         self,
         space: StateActions,
@@ -64,9 +88,12 @@ class MDP:
         *,
         normalize: bool = False,
     ) -> None:
-        self.space = space
-        self.rewards = check_rewards(space, rewards)
-        self.transitions = check_transitions(space, transitions, normalize=normalize)
+        r = check_rewards(space, rewards)
+        self.__dict__.update(
+            space=space,
+            rewards=r,
+            transitions=check_transitions(space, transitions, normalize=normalize),
+        )
 
     @classmethod
     def from_arrays(
@@ -91,11 +118,21 @@ class MDP:
     ) -> MDP:
         """Return a model of arrays that were checked before, without checking them again."""
         mdp = cls.__new__(cls)
-        mdp.space = space
-        mdp.rewards = rewards
-        mdp.transitions = transitions
+        if not isinstance(transitions, np.ndarray):
+            transitions = FrozenRows.of(transitions)
         freeze(rewards, transitions)
+        mdp.__dict__.update(space=space, rewards=rewards, transitions=transitions)
         return mdp
+
+    def __setattr__(self, name: str, value: object) -> NoReturn:
+        raise AttributeError(f"an MDP cannot be changed: {name} is fixed; make a new one")
+
+    def __delattr__(self, name: str) -> NoReturn:
+        raise AttributeError(f"an MDP cannot be changed: {name} is fixed")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Travel between processes by value, and arrive read-only."""
+        return type(self).trusted, (self.space, self.rewards, self.transitions)
 
     @functools.cached_property
     def cells(self) -> Cells:
@@ -120,11 +157,15 @@ class MDP:
 
         return gain.solve(self.space, self.rewards, self.transitions, tol=tol, method=method)
 
-    def diameter(self) -> float:
-        """Return the diameter D; inf if the model does not communicate, 0 with one state."""
+    def diameter(self, tol: float = 1e-6) -> float:
+        """Return the diameter D; inf if the model does not communicate, 0 with one state.
+
+        One that rounding leaves further apart than `tol` times its size raises `NotConverged`:
+        from some 1e8 on a larger `tol` is needed.
+        """
         from windage.oracle import diameter
 
-        return diameter.diameter(self.space, self.transitions)
+        return diameter.diameter(self.space, self.transitions, tol=tol)
 
     def is_communicating(self) -> bool:
         """Return whether every state can be reached from every other under some policy."""
@@ -167,6 +208,7 @@ def check_rewards(
     space: StateActions, rewards: ArrayLike, *, field: str = "rewards", at: str = ""
 ) -> NDArray[np.float64]:
     """Return mean rewards over pairs as a frozen copy, or say which one is impossible."""
+    as_space(space)
     found = as_floats(rewards, field)
     if found.shape != (space.n_pairs,):
         raise ModelError(
@@ -193,16 +235,24 @@ def check_transitions(
     space: StateActions,
     transitions: ArrayLike | Transitions,
     *,
-    normalize: bool = False,
+    normalize: bool | None = None,
     field: str = "transitions",
     at: str = "",
+    fix: str = "",
 ) -> Transitions:
-    """Return transition rows as a frozen copy, or say which row is impossible."""
-    shape = (space.n_pairs, space.n_states)
+    """Return transition rows as a frozen copy, or say which row is impossible.
+
+    Rows that are off by more than their sum's own rounding are divided by it: what is left of an
+    error would grow with T. The others are left as they are, so that a model that was saved comes
+    back to the last bit.
+
+    `normalize` is None where the caller has no such option: then nobody is told to use it. `fix`
+    says what to do about a row that does not sum to one, if the caller knows better.
+    """
+    shape = (as_space(space).n_pairs, space.n_states)
     found: Any
     if issparse(transitions):
-        found = csr_array(transitions, dtype=np.float64, copy=True)
-        found.sum_duplicates()
+        found = as_csr(transitions, field)
         values = found.data
     else:
         found = values = as_floats(transitions, field)
@@ -222,57 +272,27 @@ def check_transitions(
             fix="pass non-negative finite numbers",
         )
     np.maximum(values, 0.0, out=values)
-    sums = np.asarray(found.sum(axis=1)).ravel()
-    if normalize and (sums > 0).all():
-        if isinstance(found, np.ndarray):
-            found /= sums[:, None]
-        else:
-            found.data /= np.repeat(sums, np.diff(found.indptr))
-        sums = np.asarray(found.sum(axis=1)).ravel()
+    sums = _sums(found)
     wrong = np.abs(sums - 1.0) > TOLERANCE
+    if normalize:
+        wrong = ~((sums > 0) & (sums < np.inf))
     if wrong.any():
         pair = int(np.argmax(wrong))
         raise ModelError(
             f"row sums to {sums[pair]:.12g}, not 1",
             field=field,
             where=_place(at, space.describe(pair)),
-            fix="mend the row" + ("" if normalize else ", or pass normalize=True to rescale rows"),
+            fix=fix or _ROW_FIXES[normalize],
         )
+    sums[np.abs(sums - 1.0) <= max(4, space.n_states) * 2.0**-52] = 1.0
+    if isinstance(found, np.ndarray):
+        found /= sums[:, None]
+    else:
+        found.data /= np.repeat(sums, np.diff(found.indptr))
     if not isinstance(found, np.ndarray):
-        found.eliminate_zeros()
+        return FrozenRows.of(found)
     freeze(found)
     return found
-
-
-def rectangular(
-    rewards: ArrayLike, transitions: ArrayLike, space: StateActions | None, *, leading: int
-) -> tuple[NDArray[np.float64], NDArray[np.float64], StateActions]:
-    """Return `r[..., s, a]` and `p[..., s, a, s']` over pairs, and the space they live on."""
-    r, p = as_floats(rewards, "r"), as_floats(transitions, "p")
-    dims = "t, " * leading
-    if r.ndim != leading + 2 or p.ndim != leading + 3 or p.shape[:-1] != r.shape:
-        raise ModelError(
-            f"shapes {r.shape} and {p.shape} do not fit",
-            field="r and p",
-            fix=f"pass r[{dims}s, a] and p[{dims}s, a, s'] with the same leading shape",
-        )
-    states, actions = r.shape[leading:]
-    if p.shape[-1] != states:
-        raise ModelError(
-            f"{p.shape[-1]} next states for {states} states",
-            field="p",
-            fix=f"pass p[{dims}s, a, s'] with as many s' as s",
-        )
-    if space is None:
-        space = StateActions.uniform(states=states, actions=actions)
-    if space.n_states != states or space.counts.max() > actions:
-        raise ModelError(
-            f"arrays of {states} states and {actions} actions do not hold {space!r}",
-            field="space",
-            fix="pass as many states as the space has and as many actions as its largest A_s",
-        )
-    where = (..., space.state_of, space.action_of)
-    return r[where], p[(*where, slice(None))], space
 
 
 def cells_of(transitions: Transitions) -> Cells:
@@ -292,24 +312,9 @@ def same_cells(one: Cells, other: Cells) -> bool:
     return all(np.array_equal(one[i], other[i]) for i in range(3))
 
 
-def as_floats(values: ArrayLike, field: str) -> NDArray[np.float64]:
-    """Return a fresh float64 array of what people pass for one."""
-    try:
-        return np.array(values, dtype=np.float64)
-    except (TypeError, ValueError) as err:
-        raise ModelError(
-            f"is not an array of numbers ({err})", field=field, fix="pass numbers in equal rows"
-        ) from None
-
-
-def freeze(*arrays: Transitions) -> None:
-    """Make arrays read-only."""
-    for array in arrays:
-        if isinstance(array, np.ndarray):
-            array.flags.writeable = False
-        else:
-            for part in (array.data, array.indices, array.indptr):
-                part.flags.writeable = False
+def _sums(rows: Transitions) -> NDArray[np.float64]:
+    with np.errstate(over="ignore"):  # a sum that is infinite is refused by what it is
+        return np.asarray(rows.sum(axis=1)).ravel()
 
 
 def _first_wrong(found: Transitions) -> tuple[int, int, float]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from windage.errors import InputError
-from windage.inputs import as_choice, as_real
+from windage.inputs import as_choice, as_real, shown
 
 __all__ = ["Noise"]
 
@@ -32,7 +32,12 @@ class Noise:
 
     def __post_init__(self) -> None:
         as_choice(self.kind, "noise", _KINDS)
-        as_real(self.spread, "spread", low=0, open_low=self.kind == "beta")
+        spread = as_real(self.spread, "spread", low=0, open_low=self.kind == "beta")
+        if spread and self.kind in ("none", "bernoulli"):
+            raise InputError(
+                f"{spread} has no meaning for {self.kind!r}", field="spread", fix="leave it out"
+            )
+        object.__setattr__(self, "spread", spread)
 
     @classmethod
     def bernoulli(cls) -> Noise:
@@ -61,7 +66,9 @@ class Noise:
             return noise
         if not isinstance(noise, str):
             raise InputError(
-                f"{noise!r} is not a noise", field="noise", fix="pass a wd.Noise or its bare name"
+                f"{shown(noise)} is not a noise",
+                field="noise",
+                fix="pass a wd.Noise or its bare name",
             )
         kind = as_choice(noise, "noise", _KINDS)
         return {"gaussian": cls.gaussian, "beta": cls.beta}.get(kind, lambda: cls(kind))()

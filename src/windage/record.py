@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from windage.agents.episodes import Episodes, Planner, no_rows
 from windage.errors import InputError
 from windage.inputs import as_integer, require_memory
 from windage.kernels.play import Block
@@ -14,6 +15,9 @@ from windage.kernels.sums import accumulate
 from windage.spaces import StateActions
 
 __all__ = ["Run", "Tape"]
+
+KEPT_EPISODES = 10_000
+"""How many of the last episodes a run keeps that does not record every step."""
 
 
 @dataclass(frozen=True)
@@ -23,7 +27,8 @@ class Run:
     With record="full", `states` has one entry more than the other columns: it ends with the state
     after the last step. With record=k the columns hold the times that are multiples of k; with
     record="totals" they are empty. `mean_rewards` holds r_t(s_t, a_t), what regret is made of; it
-    is NaN in a world that does not tell.
+    is NaN in a world that does not tell. `episodes` holds those that started in the run, if the
+    agent has episodes.
     """
 
     first: int
@@ -40,6 +45,7 @@ class Run:
     total_reward: float
     total_mean_reward: float
     final_state: int
+    episodes: Episodes
 
     @property
     def last(self) -> int:
@@ -53,10 +59,46 @@ class Run:
         )
 
 
+class EpisodeTape:
+    """Collects the episodes of a learner: all of them, or the last few."""
+
+    def __init__(self, agent: object, most: int | None) -> None:
+        self.most = most
+        self.first = agent.n_episodes + 1 if isinstance(agent, Planner) else 1
+        self.next = self.first
+        self.parts: list[NDArray[np.void]] = []
+
+    def add(self, agent: object) -> None:
+        """Take the episodes that have ended since the last time."""
+        if isinstance(agent, Planner) and agent.n_episodes > self.next:
+            self._keep(agent.episode_rows(self.next)[:-1])
+            self.next = agent.n_episodes
+
+    def finish(self, agent: object, t: int) -> Episodes:
+        """Return the episodes; the last one is still open at time t."""
+        self.add(agent)
+        if isinstance(agent, Planner) and agent.n_episodes >= self.next:
+            rows = agent.episode_rows(self.next)
+            rows["length"] = t - rows["start"]
+            self._keep(rows)
+        rows = np.concatenate(self.parts) if self.parts else no_rows()
+        if self.most is not None:
+            rows = rows[-self.most :]
+        total = agent.n_episodes + 1 - self.first if isinstance(agent, Planner) else 0
+        return Episodes(rows, total)
+
+    def _keep(self, rows: NDArray[np.void]) -> None:
+        self.parts.append(rows)
+        if self.most is not None and sum(part.size for part in self.parts) > 2 * self.most:
+            self.parts = [np.concatenate(self.parts)[-self.most :]]
+
+
 class Tape:
     """Collects blocks of steps into a `Run`."""
 
-    def __init__(self, space: StateActions, first: int, steps: int, record: str | int) -> None:
+    def __init__(
+        self, space: StateActions, first: int, steps: int, record: str | int, agent: object = None
+    ) -> None:
         self.space = space
         self.first = first
         self.steps = steps
@@ -83,9 +125,11 @@ class Tape:
         self.totals = np.zeros((2, 2))
         self.place = 0
         self.t = first
+        self.log = EpisodeTape(agent, None if record == "full" else KEPT_EPISODES)
 
-    def add(self, block: Block) -> None:
-        """Record the next steps."""
+    def add(self, block: Block, agent: object = None) -> None:
+        """Record the next steps, and the episodes the agent closed in them."""
+        self.log.add(agent)
         every, place = self.every, self.place
         if every:
             kept = slice((-self.t) % every, None, every)
@@ -100,7 +144,7 @@ class Tape:
         accumulate(block.means, self.totals[1], self.t, every, self.columns[3, place:])
         self.t += block.states.size
 
-    def finish(self, seed: int, state: int) -> Run:
+    def finish(self, seed: int, state: int, agent: object = None) -> Run:
         """Return the run, which ended in `state`."""
         if self.record == "full":
             self.states[-1] = state
@@ -122,4 +166,5 @@ class Tape:
             total_reward=float(self.totals[0].sum()),
             total_mean_reward=float(self.totals[1].sum()),
             final_state=state,
+            episodes=self.log.finish(agent, self.t),
         )

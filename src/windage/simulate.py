@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,32 +11,15 @@ from numpy.typing import NDArray
 from windage.agents.base import Agent
 from windage.drift import DriftingMDP
 from windage.errors import CallOrderError, HorizonReached, InputError
-from windage.inputs import LAST_TIME, as_integer, as_real, as_seed
+from windage.inputs import LAST_TIME, as_integer, as_seed
 from windage.kernels.play import Block
-from windage.kernels.world import World, step
 from windage.record import Run, Tape
 from windage.spaces import StateActions
-from windage.streams import key
+from windage.worlds import Foreign, Problem, Simulator, world_of
 
 __all__ = ["Problem", "Run", "Simulator", "run", "world_of"]
 
 _BLOCK = 1 << 14  # steps a compiled loop plays at a time: its arrays stay in the cache
-
-
-@runtime_checkable
-class Problem(Protocol):
-    """A world of one's own: what `run` needs besides a `DriftingMDP`."""
-
-    space: StateActions
-    horizon: int
-
-    def reset(self, seed: int) -> int:
-        """Start again; return the first state."""
-        ...
-
-    def step(self, action: int) -> tuple[float, int]:
-        """Play an action; return the reward and the next state."""
-        ...
 
 
 class Player(Protocol):
@@ -99,106 +81,16 @@ def run(
     if isinstance(problem, DriftingMDP):
         state = _start_state(problem.space, agent, first, start_state)
         simulator = Simulator(problem, seed, state=state, t=first)
-        tape = Tape(problem.space, first, n, record)
+        tape = Tape(problem.space, first, n, record, agent)
         if _has_compiled_rule(agent):
             state = _play_compiled(simulator, agent, n, tape, progress)
         else:
             state = _play_steps(simulator, agent, n, tape, progress)
     else:
         state = _start_foreign(problem, first, seed, start_state)
-        tape = Tape(problem.space, first, n, record)
-        state = _play_steps(_Foreign(problem, state, first), agent, n, tape, progress)
-    return tape.finish(seed, state)
-
-
-class Simulator:
-    """A `DriftingMDP` played step by step: the same draws as a compiled run, from Python.
-
-    Attributes
-    ----------
-    t
-        The time of the next step.
-    state
-        The state it starts in.
-    mean_reward
-        r_t(s_t, a_t) of the last step, NaN before the first.
-
-    Examples
-    --------
-    >>> import windage as wd
-    >>> simulator = Simulator(wd.envs.make("two-state-cosine"), seed=0)
-    >>> reward, state = simulator.step(1)
-    """
-
-    def __init__(self, problem: DriftingMDP, seed: int = 0, *, state: int = 0, t: int = 1) -> None:
-        self.problem = problem
-        self.space = problem.space
-        self.horizon = problem.horizon
-        self.seed = as_seed(seed)
-        self.state = self.space.check_state(state)
-        self.t = as_integer(t, "t", low=1)
-        self.mean_reward = math.nan
-        self._world: World | None = None
-        self._ahead = 1
-
-    def reset(self, seed: int) -> int:
-        """Start again at t = 1 in state 0 with another seed."""
-        self.__init__(self.problem, seed)  # type: ignore[misc]
-        return self.state
-
-    def step(self, action: int) -> tuple[float, int]:
-        """Play an action; return the reward and the next state."""
-        if self.t > self.horizon:
-            raise HorizonReached(f"all {self.horizon} steps have been played", fix="call reset")
-        pair = self.space.pair(self.state, action)
-        self.mean_reward, reward, after = step(self.world(self._ahead), self.t, pair)
-        self.t += 1
-        self.state = int(after)
-        return reward, self.state
-
-    def world(self, steps: int) -> World:
-        """Return the compiled world from now on, made for `steps` further steps if need be."""
-        if self._world is None or not self._world.first <= self.t <= self._world.last:
-            last = min(self.t + steps - 1, self.horizon)
-            self._world = world_of(self.problem, self.seed, self.t, last)
-            self._ahead = min(2 * self._ahead, 1 << 10)  # cheap to start, cheap to go on
-        return self._world
-
-
-def world_of(problem: DriftingMDP, seed: int, first: int, last: int) -> World:
-    """Return what a compiled loop needs from `first` to `last`, or as far as one piece goes."""
-    tables = problem.source.tables(first, last)
-    return World(
-        tables.first, tables.last, problem.space.n_pairs, *tables[2:],
-        problem.noise.code, problem.noise.spread,
-        key(seed, "world.base"), key(seed, "world.state"), key(seed, "world.reward"),
-    )  # fmt: skip
-
-
-class _Foreign:
-    """Somebody else's world with the attributes the loop uses."""
-
-    mean_reward = math.nan
-
-    def __init__(self, problem: Problem, state: int, t: int) -> None:
-        self.problem = problem
-        self.space = problem.space
-        self.state = state
-        self.t = t
-
-    def step(self, action: int) -> tuple[float, int]:
-        answer = self.problem.step(action)
-        if not isinstance(answer, tuple) or len(answer) != 2:
-            raise InputError(
-                f"returned {answer!r}",
-                field="problem.step",
-                where=f"t={self.t}",
-                fix="return (reward, next state)",
-            )
-        self.state = self.space.check_state(answer[1], "problem.step: next state")
-        reward = as_real(answer[0], "problem.step: reward")
-        self.t += 1
-        return reward, self.state
+        tape = Tape(problem.space, first, n, record, agent)
+        state = _play_steps(Foreign(problem, state, first), agent, n, tape, progress)
+    return tape.finish(seed, state, agent)
 
 
 def _has_compiled_rule(agent: Player) -> bool:
@@ -246,14 +138,14 @@ def _play_compiled(
         agent.last_state = state
         simulator.t += n
         done += n
-        tape.add(block)
+        tape.add(block, agent)
         if progress is not None:
             progress(done, steps)
     return state
 
 
 def _play_steps(
-    world: Simulator | _Foreign,
+    world: Simulator | Foreign,
     agent: Player,
     steps: int,
     tape: Tape,
@@ -267,11 +159,16 @@ def _play_steps(
             state = world.state
             action = agent.act(state)
             block.states[i], block.pairs[i] = state, world.space.pair(state, action)
-            reward, after = world.step(action)
-            agent.observe(state, action, reward, after)
+            try:
+                reward, after = world.step(action)
+                agent.observe(state, action, reward, after)
+            except BaseException:
+                if isinstance(agent, Agent):
+                    agent.withdraw()  # the step was not taken: the decision waits no more
+                raise
             block.rewards[i], block.means[i] = reward, world.mean_reward
         done += block.states.size
-        tape.add(block)
+        tape.add(block, agent)
         if progress is not None:
             progress(done, steps)
     return world.state

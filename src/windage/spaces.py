@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Iterable, Sequence
+from typing import Any, NoReturn
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from windage.errors import InputError, ModelError
-from windage.inputs import as_integer, as_integers, as_name, require_memory
+from windage.inputs import (
+    as_floats,
+    as_integer,
+    as_integers,
+    as_name,
+    as_size,
+    require_memory,
+    shown,
+)
 
-__all__ = ["StateActions"]
+__all__ = ["StateActions", "as_space", "rectangular"]
 
 
 class StateActions:
@@ -39,13 +50,26 @@ class StateActions:
 
     __slots__ = (
         "_action_names",
-        "_counts",
         "_hash",
-        "_offsets",
         "_state_names",
         "action_of",
+        "counts",
+        "offsets",
         "state_of",
-    )  # fmt: skip
+    )
+
+    counts: NDArray[np.int64]
+    """A_s, the number of actions of each state."""
+    offsets: NDArray[np.int64]
+    """Where the pairs of each state start; S + 1 numbers, the last is the number of pairs."""
+    state_of: NDArray[np.int64]
+    """The state of each pair."""
+    action_of: NDArray[np.int64]
+    """The action of each pair, an index within its state."""
+
+    _state_names: tuple[str, ...] | None
+    _action_names: tuple[tuple[str, ...], ...] | None
+    _hash: int
 
     def __init__(
         self,
@@ -56,13 +80,34 @@ class StateActions:
         counts = as_integers(actions, "actions", low=1, error=ModelError)
         if counts.size == 0:
             raise ModelError("there are no states", field="actions", fix="name at least one state")
-        self._counts = _frozen(counts)
-        self._offsets = _frozen(np.concatenate([[0], np.cumsum(counts)]))
-        self.state_of = _frozen(np.repeat(np.arange(counts.size), counts))
-        self.action_of = _frozen(np.arange(self.n_pairs) - self._offsets[self.state_of])
-        self._state_names = _state_names(state_names, counts.size)
-        self._action_names = _action_names(action_names, counts)
-        self._hash = hash((counts.tobytes(), self._state_names, self._action_names))
+        _require_room(counts.size, float(counts.sum(dtype=np.float64)), "actions")
+        offsets = np.concatenate([[0], np.cumsum(counts)])
+        state_of = np.repeat(np.arange(counts.size), counts)
+        found = {
+            "counts": counts,
+            "offsets": offsets,
+            "state_of": state_of,
+            "action_of": np.arange(state_of.size) - offsets[state_of],
+        }
+        for name, array in found.items():
+            array.flags.writeable = False
+            object.__setattr__(self, name, array)
+        names = _state_names(state_names, counts.size), _action_names(action_names, counts)
+        object.__setattr__(self, "_state_names", names[0])
+        object.__setattr__(self, "_action_names", names[1])
+        # Not Python's hash of strings: that one differs from process to process.
+        digest = hashlib.blake2b(json.dumps(names).encode() + counts.tobytes(), digest_size=7)
+        object.__setattr__(self, "_hash", int.from_bytes(digest.digest(), "little"))
+
+    def __setattr__(self, name: str, value: object) -> NoReturn:
+        raise AttributeError(f"a StateActions cannot be changed: {name} is fixed; make a new one")
+
+    def __delattr__(self, name: str) -> NoReturn:
+        raise AttributeError(f"a StateActions cannot be changed: {name} is fixed")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Travel between processes by value."""
+        return type(self), (self.counts, self._state_names, self._action_names)
 
     @classmethod
     def uniform(
@@ -77,35 +122,25 @@ class StateActions:
         >>> StateActions.uniform(states=6, actions=2).n_pairs
         12
         """
-        n = as_integer(states, "states", low=1, error=ModelError)
-        each = as_integer(actions, "actions", low=1, error=ModelError)
-        require_memory(8.0 * n * (2 + 3 * each), "states", fix="use fewer states or actions")
+        n = as_size(states, "states", error=ModelError)
+        each = as_size(actions, "actions", error=ModelError)
+        _require_room(n, float(n * each), "states")
         return cls(np.full(n, each), state_names=state_names, action_names=action_names)
 
     @property
     def n_states(self) -> int:
         """S."""
-        return self._counts.size
+        return self.counts.size
 
     @property
     def n_pairs(self) -> int:
         """SA, the number of state-action pairs."""
-        return int(self._offsets[-1])
+        return int(self.offsets[-1])
 
     @property
     def mean_actions(self) -> float:
         """A = SA / S, the paper's mean number of actions; may be fractional (E32)."""
         return self.n_pairs / self.n_states
-
-    @property
-    def counts(self) -> NDArray[np.int64]:
-        """A_s, the number of actions of each state."""
-        return self._counts
-
-    @property
-    def offsets(self) -> NDArray[np.int64]:
-        """Where the pairs of each state start; S + 1 numbers, the last is the number of pairs."""
-        return self._offsets
 
     @property
     def state_names(self) -> tuple[str, ...] | None:
@@ -120,7 +155,7 @@ class StateActions:
     def pair(self, s: int, a: int) -> int:
         """Return the pair index of action `a` in state `s`."""
         state = self.check_state(s)
-        return int(self._offsets[state]) + self.check_action(state, a)
+        return int(self.offsets[state]) + self.check_action(state, a)
 
     def check_state(self, s: object, field: str = "state") -> int:
         """Return `s` as an int if it is a state, else raise."""
@@ -128,37 +163,44 @@ class StateActions:
 
     def check_action(self, s: int, a: object, field: str = "action") -> int:
         """Return `a` as an int if state `s` offers it, else raise."""
+        state = s if type(s) is int and 0 <= s < self.counts.size else self.check_state(s)
+        count = int(self.counts[state])
         try:
-            return as_integer(a, field, low=0, high=int(self._counts[s]) - 1)
+            return as_integer(a, field, low=0, high=count - 1)
         except InputError as err:
             raise InputError(
-                f"{err.problem}: {self.describe_state(s)} offers {self._counts[s]} action(s)",
+                f"{err.problem}: {self.describe_state(state)} offers {count} action(s)",
                 field=field,
                 fix=err.fix,
             ) from None
 
     def describe_state(self, s: int) -> str:
         """Return how a message calls state `s`."""
-        return f"s={s}" + (f" ({self._state_names[s]!r})" if self._state_names else "")
+        state = self.check_state(s)
+        return f"s={state}" + (f" ({self._state_names[state]!r})" if self._state_names else "")
 
     def describe(self, pair: int) -> str:
         """Return how a message calls a pair."""
-        s, a = int(self.state_of[pair]), int(self.action_of[pair])
+        place = as_integer(pair, "pair", low=0, high=self.n_pairs - 1)
+        s, a = int(self.state_of[place]), int(self.action_of[place])
         name = f" ({self._action_names[s][a]!r})" if self._action_names else ""
         return f"{self.describe_state(s)}, a={a}{name}"
 
     def state_name(self, s: int) -> str:
         """Return the name of state `s`, its number if it has none."""
-        return self._state_names[s] if self._state_names else str(s)
+        state = self.check_state(s)
+        return self._state_names[state] if self._state_names else str(state)
 
     def action_name(self, s: int, a: int) -> str:
         """Return the name of action `a` in state `s`, its number if it has none."""
-        return self._action_names[s][a] if self._action_names else str(a)
+        state = self.check_state(s)
+        action = self.check_action(state, a)
+        return self._action_names[state][action] if self._action_names else str(action)
 
     def __eq__(self, other: object) -> bool:
         return (
             isinstance(other, StateActions)
-            and np.array_equal(self._counts, other._counts)
+            and np.array_equal(self.counts, other.counts)
             and self._state_names == other._state_names
             and self._action_names == other._action_names
         )
@@ -167,21 +209,62 @@ class StateActions:
         return self._hash
 
     def __repr__(self) -> str:
-        if self.n_pairs == self.n_states * int(self._counts[0]) and np.ptp(self._counts) == 0:
-            return f"StateActions.uniform(states={self.n_states}, actions={self._counts[0]})"
-        shown = ", ".join(map(str, self._counts[:8])) + (", ..." if self.n_states > 8 else "")
+        if self.n_pairs == self.n_states * int(self.counts[0]) and np.ptp(self.counts) == 0:
+            return f"StateActions.uniform(states={self.n_states}, actions={self.counts[0]})"
+        shown = ", ".join(map(str, self.counts[:8])) + (", ..." if self.n_states > 8 else "")
         return f"StateActions([{shown}])"
 
 
-def _frozen(array: NDArray[np.int64]) -> NDArray[np.int64]:
-    array.flags.writeable = False
-    return array
+def as_space(space: object, field: str = "space") -> StateActions:
+    """Return `space` if it is one, else raise."""
+    if isinstance(space, StateActions):
+        return space
+    raise ModelError(
+        f"is of type {type(space).__name__}, not StateActions",
+        field=field,
+        fix="pass wd.StateActions([...]), the number of actions in each state",
+    )
 
 
-def _state_names(names: Sequence[str] | None, n: int) -> tuple[str, ...] | None:
+def rectangular(
+    rewards: ArrayLike, transitions: ArrayLike, space: StateActions | None, *, leading: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64], StateActions]:
+    """Return `r[..., s, a]` and `p[..., s, a, s']` over pairs, and the space they live on."""
+    r, p = as_floats(rewards, "r"), as_floats(transitions, "p")
+    dims = "t, " * leading
+    if r.ndim != leading + 2 or p.ndim != leading + 3 or p.shape[:-1] != r.shape:
+        raise ModelError(
+            f"shapes {r.shape} and {p.shape} do not fit",
+            field="r and p",
+            fix=f"pass r[{dims}s, a] and p[{dims}s, a, s'] with the same leading shape",
+        )
+    states, actions = r.shape[leading:]
+    if p.shape[-1] != states:
+        raise ModelError(
+            f"{p.shape[-1]} next states for {states} states",
+            field="p",
+            fix=f"pass p[{dims}s, a, s'] with as many s' as s",
+        )
+    if space is None:
+        space = StateActions.uniform(states=states, actions=actions)
+    if as_space(space).n_states != states or space.counts.max() > actions:
+        raise ModelError(
+            f"arrays of {states} states and {actions} actions do not hold {space!r}",
+            field="space",
+            fix="pass as many states as the space has and as many actions as its largest A_s",
+        )
+    where = (..., space.state_of, space.action_of)
+    return r[where], p[(*where, slice(None))], space
+
+
+def _require_room(states: int, pairs: float, field: str) -> None:
+    require_memory(8.0 * (3 * states + 4 * pairs), field, fix="use fewer states or actions")
+
+
+def _state_names(names: object, n: int) -> tuple[str, ...] | None:
     if names is None:
         return None
-    found = tuple(as_name(name, f"state_names[{i}]") for i, name in enumerate(names))
+    found = _names(names, "state_names")
     if len(found) != n:
         raise ModelError(
             f"{len(found)} names for {n} states", field="state_names", fix="give one name a state"
@@ -189,28 +272,42 @@ def _state_names(names: Sequence[str] | None, n: int) -> tuple[str, ...] | None:
     return found
 
 
-def _action_names(
-    names: Sequence[Sequence[str]] | Sequence[str] | None, counts: NDArray[np.int64]
-) -> tuple[tuple[str, ...], ...] | None:
+def _action_names(names: object, counts: NDArray[np.int64]) -> tuple[tuple[str, ...], ...] | None:
     if names is None:
         return None
-    if all(isinstance(name, str) for name in names):
-        names = [list(map(str, names))] * counts.size
-    if len(names) != counts.size:
+    lists = _listed(names, "action_names")
+    if lists and all(isinstance(name, str) for name in lists):
+        lists = (_names(lists, "action_names"),) * counts.size
+    if len(lists) != counts.size:
         raise ModelError(
-            f"{len(names)} lists for {counts.size} states",
+            f"{len(lists)} lists for {counts.size} states",
             field="action_names",
             fix="give one list of names a state, or one list for all",
         )
+    known: dict[int, tuple[str, ...]] = {}  # many states may share one list
     found = []
-    for s, (of_state, count) in enumerate(zip(names, counts, strict=True)):
+    for s, (of_state, count) in enumerate(zip(lists, counts.tolist(), strict=True)):
+        if id(of_state) not in known:
+            known[id(of_state)] = _names(of_state, f"action_names[{s}]")
+        of_state = known[id(of_state)]
         if len(of_state) != count:
             raise ModelError(
                 f"{len(of_state)} names for {count} actions",
                 field=f"action_names[{s}]",
                 fix="give one name an action",
             )
-        found.append(
-            tuple(as_name(name, f"action_names[{s}][{a}]") for a, name in enumerate(of_state))
-        )
+        found.append(of_state)
     return tuple(found)
+
+
+def _names(names: object, field: str) -> tuple[str, ...]:
+    return tuple(as_name(name, f"{field}[{i}]") for i, name in enumerate(_listed(names, field)))
+
+
+def _listed(names: object, field: str) -> tuple[Any, ...]:
+    """Return a list as a tuple; a string is no list of names, though Python can go through it."""
+    if isinstance(names, (list, tuple, np.ndarray)):
+        return tuple(names)
+    raise ModelError(
+        f"{shown(names)} is not a list of names", field=field, fix="pass a list of strings"
+    )

@@ -14,7 +14,7 @@ import hashlib
 import numpy as np
 from numpy.typing import NDArray
 
-from windage.inputs import as_seed
+from windage.inputs import LAST_TIME, as_integer, as_name, as_seed
 
 __all__ = ["key", "stream"]
 
@@ -33,6 +33,9 @@ def key(seed: int, purpose: str) -> NDArray[np.uint64]:
 def stream(seed: int, purpose: str, t: int = 0) -> np.random.Generator:
     """Return a NumPy generator for the address (seed, purpose, t).
 
+    Its key is another one than `key` returns for the same address: what a model is built from and
+    what a compiled loop draws are not related.
+
     >>> bool(stream(7, "walk").random() == stream(7, "walk").random())
     True
     """
@@ -41,5 +44,6 @@ def stream(seed: int, purpose: str, t: int = 0) -> np.random.Generator:
 
 
 def _digest(seed: int, purpose: str, t: int) -> bytes:
-    text = f"windage/{as_seed(seed)}/{t}/{purpose}"
+    time = as_integer(t, "t", low=0, high=LAST_TIME)
+    text = f"windage/{as_seed(seed)}/{time}/{as_name(purpose, 'purpose')}"
     return hashlib.blake2b(text.encode(), digest_size=32).digest()

@@ -22,10 +22,11 @@ def windage(*arguments, cwd, **options):
 
 
 def refused(capsys, *arguments):
-    """Run a command that must be refused; return what it says, in one line."""
+    """Run a command that must be refused, and print nothing before; return its one line."""
     assert main(arguments) == 2
     out, err = capsys.readouterr()
-    assert "Traceback" not in out + err
+    assert out == ""
+    assert "Traceback" not in err
     assert err.count("\n") == 1
     assert err.startswith("windage: ")
     return err.removeprefix("windage: ").rstrip("\n")

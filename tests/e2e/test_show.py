@@ -1,16 +1,18 @@
 """`windage show` and `windage demo`: tables, pictures, and what is left out because it is long."""
 
 import io
+import os
 import sys
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import windage as wd
-from tests.e2e.commands import own_arrays, png_size, refused, windage
-from windage.cli import main, oracle
+from tests.e2e.commands import own_arrays, png_size, refused
+from windage.cli import main, oracle, progress, rows
 from windage.drift.diameters import DiameterBound
 from windage.report import truth_of
 
@@ -59,7 +61,7 @@ def test_show_writes_other_kinds_of_pictures(here, capsys):
     assert not list(Path().rglob("*.tmp"))
 
 
-def test_show_reads_parameters_as_ints_floats_and_strings(here, capsys):
+def test_show_reads_parameters_as_ints_floats_and_strings(here, unpainted, capsys):
     settings = ["states=4", "reward_budget=0.25", "shape=jumps", "noise=gaussian"]
     arguments = [part for setting in settings for part in ("--set", setting)]
     assert main(["show", "random-drift", "-T", "300", "--no-oracle", *arguments]) == 0
@@ -73,13 +75,21 @@ def test_show_reads_parameters_as_ints_floats_and_strings(here, capsys):
     assert "noise gaussian(sigma=0.1)" in lines
 
 
-def test_show_draws_another_path_for_another_seed(here):
+def test_show_draws_another_path_for_another_seed(here, unpainted):
     for name, *options in (("a", "3"), ("b", "4"), ("c", "3", "--no-oracle")):
         arguments = ["bandit", "-T", "30", "-o", f"{name}.png", "--seed", *options]
         assert main(["show", *arguments]) == 0
-    assert Path("a.png").read_bytes() == Path("c.png").read_bytes()
-    assert Path("a.png").read_bytes() != Path("b.png").read_bytes()
-    assert Path("a-oracle.png").read_bytes() != Path("b-oracle.png").read_bytes()
+    assert sorted(unpainted) == ["a-oracle.png", "a.png", "b-oracle.png", "b.png", "c.png"]
+    paths = {name: picture["runs"]["random"] for name, picture in unpainted.items()}
+    assert [paths[name].seed for name in ["a.png", "b.png", "c.png"]] == [3, 4, 3]
+    assert np.array_equal(paths["a.png"].actions, paths["c.png"].actions)
+    assert not np.array_equal(paths["a.png"].actions, paths["b.png"].actions)
+    assert paths["a-oracle.png"] is paths["a.png"]
+    model = unpainted["b.png"]["model"]
+    agent = wd.agents.make("random", model.space, horizon=30, seed=4)
+    assert np.array_equal(paths["b.png"].rewards, wd.run(model, agent, seed=4).rewards)
+    myopic = [unpainted[f"{name}-oracle.png"]["runs"]["myopic"] for name in "ab"]
+    assert [run.seed for run in myopic] == [3, 4]
 
 
 def test_show_draws_a_file_and_says_where_it_does_not_communicate(here, capsys):
@@ -114,18 +124,38 @@ def test_show_refuses(here, capsys, arguments, says):
     assert not list(Path().iterdir())
 
 
-def test_an_output_that_cannot_be_written(here, capsys):
+def test_what_is_wrong_with_the_arguments_is_said_before_the_work(here, capsys, monkeypatch):
+    for work in (wd.envs, "make"), (wd, "load"):
+        monkeypatch.setattr(*work, lambda *_, **__: pytest.fail("the work began"))
     Path("taken").write_text("a file, not a folder")
-    said = refused(capsys, "show", "peril", "-o", "taken/picture.png")
+    said = refused(capsys, "show", "peril", "-o", "taken/deep/picture.png")
     assert said == (
-        "taken/picture.png: cannot be written (its folder is a file). "
+        "taken/deep/picture.png: cannot be written (its folder is a file). "
         "Fix: name a file in a folder you may write to."
     )
-    said = refused(capsys, "demo", "-o", "taken")
-    assert said.startswith("taken/riverswim.png: cannot be written")
     Path("folder.png").mkdir()
-    assert "folder.png: cannot be written" in refused(capsys, "show", "peril", "-o", "folder.png")
+    said = refused(capsys, "show", "peril", "-o", "folder.png")
+    assert said.startswith("folder.png: cannot be written (it is a folder)")
+    assert refused(capsys, "show", "peril", "--seed", "-1").startswith("seed: -1 is not")
+    assert refused(capsys, "show", "peril", "-o", "p.gif").startswith("p.gif: 'gif' is no kind")
+    assert refused(capsys, "show", "peril", "--set", "tau").startswith("--set: 'tau' sets nothing")
+    monkeypatch.setattr(os, "access", lambda path, mode: False)
+    said = refused(capsys, "show", "peril", "-o", "new/picture.png")
+    assert said.startswith("new/picture.png: cannot be written (its folder is read-only)")
     assert sorted(path.name for path in Path().iterdir()) == ["folder.png", "taken"]
+
+
+def test_a_default_output_and_a_demo_that_cannot_be_written(here, capsys, monkeypatch):
+    Path("out").write_text("a file, not a folder")
+    with monkeypatch.context() as patch:
+        patch.setattr(wd, "run", lambda *_, **__: pytest.fail("the work began"))
+        said = refused(capsys, "show", "bandit", "-T", "9")
+    assert said.startswith("out/bandit-v0.png: cannot be written (its folder is a file)")
+    assert main(["demo"]) == 2
+    err = capsys.readouterr().err
+    assert err.startswith("windage: out/demo/riverswim.png: cannot be written")
+    assert err.count("\n") == 1
+    assert Path("out").read_text() == "a file, not a folder"
 
 
 # --- the oracle ----------------------------------------------------------------------------------
@@ -138,7 +168,7 @@ def printed(capsys, *arguments):
     return out
 
 
-def test_without_the_oracle(here, capsys):
+def test_without_the_oracle(here, unpainted, capsys):
     out = printed(capsys, "bandit", "-T", "20", "--no-oracle")
     assert "rho" not in out
     assert "earns" not in out
@@ -151,7 +181,7 @@ def stream(horizon):
     return "mine.npz"
 
 
-def test_what_would_take_long_is_left_out_and_can_be_forced(here, capsys, monkeypatch):
+def test_what_would_take_long_is_left_out_and_can_be_forced(here, unpainted, capsys, monkeypatch):
     monkeypatch.setattr(oracle, "_MOST_WORK", 1)
     monkeypatch.setattr(oracle, "_MOST_MYOPIC_STEPS", 1)
     out = printed(capsys, stream(30))
@@ -166,7 +196,7 @@ def test_what_would_take_long_is_left_out_and_can_be_forced(here, capsys, monkey
     assert Path("out/mine-oracle.png").exists()
 
 
-def test_the_myopic_agent_is_left_out_of_long_runs(here, capsys, monkeypatch):
+def test_the_myopic_agent_is_left_out_of_long_runs(here, unpainted, capsys, monkeypatch):
     monkeypatch.setattr(oracle, "_MOST_MYOPIC_STEPS", 10)
     out = printed(capsys, "bandit", "-T", "20")
     assert "myopic agent: left out, 20 steps are more than 10; pass --oracle to have" in out
@@ -196,7 +226,7 @@ def test_a_bracket_that_is_open_is_shown_with_both_ends():
     assert ["D max", "2 to 2.5 at t=1,234", ""] in oracle.oracle_rows(truth, {})
 
 
-def test_what_does_not_converge_says_how_to_do_without(here, capsys, monkeypatch):
+def test_what_does_not_converge_says_how_to_do_without(here, unpainted, capsys, monkeypatch):
     def fail(self, tol=1e-6):
         raise wd.NotConverged("span 0.3 after 7 sweeps", field="optimal_gains", fix="try more")
 
@@ -207,7 +237,7 @@ def test_what_does_not_converge_says_how_to_do_without(here, capsys, monkeypatch
     )
 
 
-def test_nothing_to_earn_is_said(here, capsys):
+def test_nothing_to_earn_is_said(here, unpainted, capsys):
     np.savez("poor.npz", r=np.zeros((5, 1, 2)), p=np.ones((5, 1, 2, 1)))
     out = printed(capsys, "poor.npz")
     assert "random earns       nothing is to be earned\n" in out
@@ -215,35 +245,86 @@ def test_nothing_to_earn_is_said(here, capsys):
     assert "policy changes     0 seen\n" in out
 
 
+# --- long horizons -------------------------------------------------------------------------------
+
+
+def test_single_steps_of_a_long_horizon_are_not_looked_at(here, unpainted, capsys, monkeypatch):
+    monkeypatch.setattr(rows, "_MOST_STEPS", 50)
+    out = printed(capsys, "riverswim", "-T", "50", "--no-oracle")
+    assert "changes            49\n" in out
+    assert "left out" not in out
+    out = printed(capsys, "riverswim", "-T", "52", "--no-oracle")
+    assert (
+        "changes and largest steps: left out, 52 steps are more than 50; "
+        "in Python, model.budgets() has them\n"
+    ) in out
+    assert "largest step of" not in out
+    assert " ".join(out.split("B_r")[1].split()[:2]) == "2.1 2.1"
+
+
 class Terminal(io.StringIO):
     def isatty(self):
         return True
 
 
-def test_progress_is_for_terminals_and_leaves_no_trace(here, monkeypatch):
-    terminal = Terminal()
-    monkeypatch.setattr(sys, "stderr", terminal)
-    assert main(["show", "bandit", "-T", "20"]) == 0
-    seen = terminal.getvalue()
-    assert "the optimal gain of every t ..." in seen
-    assert "the myopic agent ..." in seen
-    assert "\n" not in seen
+def screen_after(seen):
+    """What a terminal shows at the end; a new line must hide all of the last."""
     screen = ""
     for written in seen.split("\r"):
         screen = written + screen[len(written) :]
         assert written.strip() in ("", screen.strip()), "something of the last line is left"
-    assert not screen.strip(), "the line is wiped"
+    return screen
+
+
+def test_progress_is_for_terminals_and_leaves_no_trace(here, unpainted, monkeypatch):
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    assert main(["show", "bandit", "-T", "20"]) == 0
+    seen = terminal.getvalue()
+    stages = [
+        "the model", "the variation budgets of 20 steps", "whether it communicates at every t",
+        "20 steps of the random agent", "the picture of the drift", "the optimal gain of every t",
+        "20 steps of the myopic agent", "the picture of the oracle",
+    ]  # fmt: skip
+    places = [seen.index(f"\r{stage} ...") for stage in stages]
+    assert places == sorted(places)
+    assert "\n" not in seen
+    assert not screen_after(seen).strip(), "the line is wiped"
+
+
+def test_a_long_stage_counts_its_seconds(monkeypatch):
+    terminal, clock = Terminal(), iter([0.0, 1.0, 2.0, 3.0])
+    monkeypatch.setattr(sys, "stderr", terminal)
+    line = progress.Progress()
+    monkeypatch.setattr(progress.time, "monotonic", lambda: next(clock))
+    line("a long stage")
+    turns = iter([False, False, False, True])
+    monkeypatch.setattr(line, "_over", SimpleNamespace(wait=lambda seconds: next(turns)))
+    line._tick()
+    assert terminal.getvalue().split("\r")[1:] == [
+        "a long stage ...", "a long stage ... 2 s", "a long stage ... 3 s"
+    ]  # fmt: skip
+
+
+def test_a_refusal_wipes_the_progress_first(here, monkeypatch):
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    assert main(["show", "gone.npz"]) == 2
+    line, _, said = terminal.getvalue().rpartition("\r")
+    assert not screen_after(line).strip()
+    assert said.startswith("windage: gone.npz: there is no such file")
 
 
 # --- the demo ------------------------------------------------------------------------------------
 
 
-def test_demo_draws_and_tells(here):
-    done = windage("demo", "-o", "somewhere", cwd=here)
-    assert (done.returncode, done.stderr) == (0, "")
+def test_demo_draws_and_tells(here, capsys):
+    assert main(["demo", "-o", "somewhere"]) == 0
+    out, err = capsys.readouterr()
+    assert err == ""
     assert png_size(here / "somewhere" / "riverswim.png") == (1200, 1120)
     assert png_size(here / "somewhere" / "riverswim-oracle.png")[0] == 1200
-    stages, place, sentences, oracle_place, oracle_sentences = done.stdout.split("\n\n")
+    stages, place, sentences, oracle_place, oracle_sentences = out.split("\n\n")
     assert len(stages.splitlines()) == 4
     assert place == "The picture is somewhere/riverswim.png."
     first, second, third = sentences.splitlines()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import pytest
 
@@ -77,11 +75,3 @@ def test_the_kernels_of_proposition_3_swap_their_actions():
     first, second = (model.at(t).transitions.reshape(2, 2, 2) for t in (1, 4))
     assert np.array_equal(first[:, ::-1], second)
     assert model.at(1).is_communicating()
-
-
-def test_rewards_are_one_sub_gaussian():
-    """The noise the paper asks for: log E exp(x (R - m)) <= x^2 / 2 for bounded rewards."""
-    for mean in (0.1, 0.5, 0.9):
-        for x in (-3.0, -0.5, 0.5, 3.0):
-            log_mgf = math.log(mean * math.exp(x * (1 - mean)) + (1 - mean) * math.exp(-x * mean))
-            assert log_mgf <= x * x / 2

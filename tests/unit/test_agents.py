@@ -107,11 +107,13 @@ def test_impossible_agents(options, message):
         agent(**options)
     with pytest.raises(InputError, match="did you mean 'random'"):
         wd.agents.make("randm", SPACE, horizon=5)
-    with pytest.raises(InputError, match="random.sed: no such parameter. Fix: one of: horizon"):
+    with pytest.raises(
+        InputError, match="random.sed: no such parameter. Fix: one of: reward_range"
+    ):
         wd.agents.make("random", SPACE, horizon=5, sed=1)
     with pytest.raises(InputError, match="problem: None is not a DriftingMDP"):
         wd.agents.make("oracle", SPACE, horizon=5)
-    with pytest.raises(InputError, match="space: 3 is not a StateActions"):
+    with pytest.raises(wd.ModelError, match="space: .*not StateActions"):
         wd.agents.RandomAgent(3, horizon=5)
     with pytest.raises(wd.ModelError, match="horizon"):
         wd.agents.RandomAgent(SPACE, horizon=0)
@@ -149,7 +151,7 @@ def test_states_of_other_agents_are_refused():
     other = pack(Blob("somebody", {}, {}, {}))
     with pytest.raises(StateError, match="saved 'somebody' agent, not 'random'"):
         wd.agents.RandomAgent.from_state(other)
-    with pytest.raises(InputError, match="agent: no such choice: 'somebody'"):
+    with pytest.raises(StateError, match="holds a 'somebody' agent, which this version does not"):
         wd.agents.restore(other)
 
 

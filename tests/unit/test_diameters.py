@@ -17,7 +17,7 @@ from tests.unit.test_drift import BUILDERS, MODELS, SPACE
 from windage.drift import diameters as module
 from windage.errors import InputError, NotConverged
 from windage.oracle import hitting
-from windage.oracle.diameter import segment_of
+from windage.oracle.diameter import segment_of, solve_diameter
 
 SHAPES = {
     "cosine": wd.schedules.Cosine(3.3),
@@ -471,3 +471,26 @@ def test_the_least_of_a_parabola():
     found = hitting._least(a, b, bend)
     assert (found <= grid + 1e-15).all()
     np.testing.assert_allclose(found, grid, atol=1e-5)
+
+
+def test_long_diameters_along_a_drift():
+    """A queue of 60: its largest diameter has eleven digits, and a bracket of a thousandth."""
+    model = wd.envs.make("queue", capacity=60, horizon=1000)
+    found = model.max_diameter()
+    assert found.lower < found.upper <= 1.001 * found.lower
+    alone = solve_diameter(model.space, model.at(found.t).transitions, tol=1e-3)
+    assert (found.lower, found.t) == (pytest.approx(alone.lower, rel=1e-3), 250)
+    assert module.diameters(model, [1, 250]).max() == alone.value
+    with pytest.raises(NotConverged, match="pass a larger tol"):
+        module.diameters(model, [1, 250], tol=1e-6)
+    for tol in (0, -1.0, "x"):
+        with pytest.raises(InputError, match="tol"):
+            module.diameters(model, [1], tol=tol)
+
+
+def test_the_lower_end_is_certified_not_only_found():
+    model = wd.envs.make("riverswim", horizon=2000)
+    found = model.max_diameter()
+    alone = solve_diameter(model.space, model.at(found.t).transitions)
+    assert alone.lower < alone.value < alone.upper
+    assert found.lower == alone.lower

@@ -116,12 +116,54 @@ def test_random_drift_hits_the_budgets_exactly(shape, B_r, B_p):
     assert math.fsum(p) == pytest.approx(B_p, rel=1e-10, abs=1e-12)
 
 
-def test_random_drift_keeps_its_floor_under_action_zero():
-    model = wd.envs.make("random-drift", states=4, actions=2, mixing=0.4, horizon=300)
-    for t in (1, 77, 150, 300):
-        rows = model.at(t).transitions[model.space.action_of == 0]
-        assert rows.min() >= 0.4 / 4 - 1e-15
-    assert wd.envs.facts("random-drift", states=4, mixing=0.4).diameter_bound == 10
+def drawn_kernels(seed, states, actions):
+    """The two Dirichlet kernels a model is made from, before anything is mixed in."""
+    rng = wd.streams.stream(seed, "envs.random_drift")
+    return [rng.dirichlet(np.ones(states), size=states * actions) for _ in range(2)]
+
+
+@pytest.mark.parametrize("kappa", [0.1, 0.4, 1.0])
+def test_random_drift_mixes_kappa_parts_of_uniform_into_action_zero(kappa):
+    S, A, T = 4, 2, 300
+    model = wd.envs.make(
+        "random-drift", states=S, actions=A, mixing=kappa, horizon=T, transition_budget=0.7, seed=3
+    )
+    first, second = drawn_kernels(3, S, A)
+    for kernel in (first, second):
+        for s in range(S):
+            kernel[A * s] = [(1 - kappa) * q + kappa / S for q in kernel[A * s]]
+    # The cosine is back at the first model at t = T and half-way between at t = T / 2.
+    assert model.at(T).transitions == pytest.approx(first, abs=1e-15)
+    change = model.at(T // 2).transitions - first
+    apart = np.abs(second - first).sum(axis=1).max()
+    pull = np.abs(change).sum(axis=1).max() / apart
+    assert 0 < pull <= 1
+    assert change == pytest.approx(pull * (second - first), abs=1e-14)
+    for t in (1, 77, 150, 299):
+        rows = model.at(t).transitions
+        assert rows.sum(axis=1) == pytest.approx(1.0, abs=1e-14)
+        assert rows.min() >= 0
+        assert rows[model.space.action_of == 0].min() >= kappa / S - 1e-15
+    bound = wd.envs.facts("random-drift", states=S, mixing=kappa).diameter_bound
+    assert bound == pytest.approx(S / kappa)
+    assert model.max_diameter().upper <= bound * 1.001
+
+
+def test_two_state_cosine_takes_two_steps_at_the_most():
+    """From one state to the other takes 1 / max(e, 1 - e) with the better of the two actions."""
+    T = 40
+    model, bound = wd.envs.make("two-state-cosine", horizon=T), wd.envs.facts("two-state-cosine")
+    times = np.arange(1, T + 1)
+    e = [0.5 + 0.4 * math.cos(2 * math.pi * t / T) for t in times]
+    expected = np.array([1 / max(x, 1 - x) for x in e])
+    assert model.diameters(times) == pytest.approx(expected, rel=1e-9)
+    assert bound.diameter_bound == pytest.approx(expected.max(), rel=1e-12)  # e = 1/2 at t = T / 4
+    found = model.max_diameter(tol=1e-6)
+    assert found.lower <= bound.diameter_bound * (1 + 1e-9)
+    assert found.upper == pytest.approx(bound.diameter_bound, rel=1e-5)
+    for cycles in (0, 1, 3, 7):
+        other = wd.envs.make("two-state-cosine", horizon=97, transition_cycles=cycles)
+        assert max(other.diameters(np.arange(1, 98))) <= bound.diameter_bound
 
 
 def test_random_drift_is_a_function_of_its_seed():
@@ -131,7 +173,7 @@ def test_random_drift_is_a_function_of_its_seed():
 
 
 def test_random_drift_with_one_state_is_a_bandit():
-    model = wd.envs.make("random-drift", states=1, actions=4)
+    model = wd.envs.make("random-drift", states=1, actions=4, transition_budget=0)
     assert model.budgets().transition == 0
     assert model.budgets().reward == pytest.approx(1)
 

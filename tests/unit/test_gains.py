@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
@@ -9,8 +11,10 @@ from scipy.sparse import csr_array
 import windage as wd
 from tests.models import random_mdp
 from tests.unit.test_drift import BUILDERS, MODELS, SPACE
-from windage.drift import walks
+from windage.drift import gains, walks
 from windage.errors import InputError, ModelError, NotConverged
+from windage.oracle import gain
+from windage.oracle.curve import corner
 from windage.oracle.lp import gain_lp
 
 
@@ -154,6 +158,117 @@ def test_streams_too_long_to_solve_are_refused_at_once(monkeypatch):
     )
     with pytest.raises(NotConverged, match="10 models were solved"):
         both.optimal_gains(1e-9)
+
+
+def test_short_horizons_cost_no_more_than_their_times():
+    """In the weight alone this line would take some ten thousand models at 1e-10."""
+    space = wd.StateActions.uniform(20, 2)
+    ends = [random_mdp(space, seed) for seed in (1, 2)]
+    model = wd.DriftingMDP.blend(ends, wd.schedules.Linear(), horizon=1000)
+    curve = model.optimal_gains(1e-10)
+    assert curve.solves <= 2 * 1000 + 1.5 * 1000
+    assert curve.error <= 1e-10
+    for t in (1, 2, 333, 999, 1000):
+        low, high = curve.bracket(t)
+        found = model.at(t).solve(tol=1e-11, method="policy-iteration")
+        assert found.lower <= high
+        assert low <= found.upper
+        assert lp(model, t) == pytest.approx(curve.at(t), abs=1e-8)
+
+
+def test_lines_count_against_the_most_solves(monkeypatch):
+    monkeypatch.setattr(walks, "MOST_SOLVES", 200)
+    models = [random_mdp(SPACE, seed) for seed in range(4)]
+    model = wd.DriftingMDP.blend(models, wd.schedules.Knots((1, 300, 600, 900)), horizon=900)
+    model.optimal_gains(1e-2)
+    with pytest.raises(NotConverged, match="200 models were solved"):
+        model.optimal_gains(1e-7)
+
+
+def test_what_corners_may_be_off_by_is_part_of_a_box():
+    models = [random_mdp(SPACE, seed) for seed in range(2)]
+    source = wd.DriftingMDP.blend(
+        models, wd.schedules.Linear(), wd.schedules.Cosine(1), horizon=1000
+    ).source
+    path = walks.Path(source, np.array([1, 1000]), 0.1, (0, 1, 0, 1), shared=False)
+    ends = np.array([0.5, 0.52]), np.array([0.3, 0.31])
+    *_, error = path._box(100, 120, *ends)
+    for at, one in path.solved.items():
+        path.solved[at] = one._replace(error=one.error + (0.01 if at == (0.52, 0.31) else 0.0))
+    *_, wider = path._box(100, 120, *ends)
+    assert wider == pytest.approx(error + 0.01, abs=1e-6)
+
+
+def test_errors_reach_to_the_farther_end_of_a_bracket(monkeypatch):
+    """A gain need not be in the middle of its bracket; here it is at its lower end."""
+    solve = gain.solve
+
+    def off_centre(*arguments, **options):
+        found = solve(*arguments, **options)
+        return dataclasses.replace(found, lower=found.gain, upper=found.gain + 0.01)
+
+    monkeypatch.setattr(gain, "solve", off_centre)
+    curve = BUILDERS["function"]().optimal_gains()
+    assert curve.error == pytest.approx(0.01)
+    assert curve.bracket(7) == pytest.approx((curve.at(7) - 0.01, curve.at(7) + 0.01))
+    space, mdp = SPACE, MODELS[0]
+    found = gain.solve(space, mdp.rewards, mdp.transitions)
+    change = np.zeros_like(mdp.transitions)
+    one = corner(space, found, mdp.rewards, 0.0, mdp.transitions, change)
+    assert one.error == pytest.approx(0.01)
+
+
+@pytest.mark.parametrize("rewards", SHAPES)
+@pytest.mark.parametrize("kernels", SHAPES)
+def test_families_show_at_the_stops(kernels, rewards):
+    """Every family that occurs at any time, and the ends of its weights, all times looked at."""
+    models = [random_mdp(SPACE, seed) for seed in range(4)]
+    model = wd.DriftingMDP.blend(models, SHAPES[kernels], SHAPES[rewards], horizon=2000)
+    families = gains._Families(model.source, 2000, 1e-2)
+
+    def ranges(times):
+        v, w = families._places(times)
+        found = {}
+        for key, x, y in zip(zip(v.i, v.j, w.i, w.j, strict=True), v.x, w.x, strict=True):
+            found.setdefault(tuple(map(int, key)), []).append((x, y))
+        return {key: (np.min(xs, axis=0), np.max(xs, axis=0)) for key, xs in found.items()}
+
+    every, shown = ranges(np.arange(1, 2001)), ranges(families.stops)
+    assert every.keys() == shown.keys()
+    for key, (low, high) in every.items():
+        assert (low == shown[key][0]).all()
+        assert (high == shown[key][1]).all()
+
+
+def test_a_line_that_did_not_close_is_walked(monkeypatch):
+    certify_line = gains.certify_line
+
+    def open_somewhere(*arguments, **options):
+        line = certify_line(*arguments, **options)
+        return dataclasses.replace(line, error=np.where(line.x > 0.5, np.inf, line.error))
+
+    model = wd.DriftingMDP.blend(MODELS[:2], wd.schedules.Linear(), horizon=300)
+    expected = model.optimal_gains(1e-4).values
+    monkeypatch.setattr(gains, "certify_line", open_somewhere)
+    curve = model.optimal_gains(1e-4)
+    assert curve.error <= 1e-4
+    assert curve.values == pytest.approx(expected, abs=2e-4)
+
+
+def test_many_knots_and_many_times_are_grouped_by_family():
+    """Two families that take turns at every step, and one family for each of many knots."""
+    turns = wd.schedules.Steps(list(range(2, 401)))
+    model = wd.DriftingMDP.blend(MODELS[:2], turns, horizon=400)
+    ends = [mdp.solve().gain for mdp in MODELS[:2]]
+    found = model.optimal_gains().values
+    assert found == pytest.approx(np.resize(ends, 400), abs=1e-6)
+    knots = list(range(1, 402, 4))
+    models = [MODELS[k % 2] for k in range(len(knots))]
+    zigzag = wd.DriftingMDP(
+        SPACE, knots, [m.rewards for m in models], [m.transitions for m in models], horizon=401
+    )
+    curve = zigzag.optimal_gains(1e-3)
+    check(zigzag, curve, range(1, 402, 13))
 
 
 def test_a_burst_of_noise_keeps_its_bracket():

@@ -10,13 +10,21 @@ import pytest
 import windage as wd
 from tests.unit.test_drift import BUILDERS, SPACE, T
 from tests.unit.test_simulate import Slow, same
+from windage.agents import informed
 from windage.errors import InputError, StateError
+from windage.oracle import gain
 
 IDS = ["oracle", "finite-horizon", "myopic"]
 
 
 def make(id, model, **options):
     return wd.agents.make(id, model.space, horizon=model.horizon, problem=model, **options)
+
+
+def whole_table(agent):
+    """What the agent plays at every t, one row a time."""
+    stretches = [agent._stretch(t) for t in range(1, agent.horizon + 1)]
+    return np.stack([table[t - first] for t, (first, table) in enumerate(stretches, 1)])
 
 
 @pytest.fixture(params=BUILDERS, ids=str)
@@ -42,10 +50,91 @@ def test_runs_can_be_split_and_agents_saved(model, id, cut):
     assert tail.states.tolist() == whole.states[cut:].tolist()
 
 
+def tied_bandit(horizon, change):
+    """Arm 1 pays more, then both pay the same: what is played then is up to the agent."""
+    return wd.DriftingMDP(
+        wd.StateActions([2]), [1, change], [[0.3, 0.7], [0.5, 0.5]], np.ones((2, 2, 1)),
+        horizon=horizon, interpolation="step",
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("cut", [1, 100, 101, 255, 256, 257, 400])
+def test_ties_are_broken_by_the_time_alone(cut):
+    """Where a run was split must not show, nor that it was taken up again."""
+    model = tied_bandit(600, 101)
+    whole = wd.run(model, make("oracle", model), seed=5)
+    agent = make("oracle", model)
+    head = wd.run(model, agent, seed=5, steps=cut)
+    tail = wd.run(model, wd.agents.restore(agent.state(), problem=model), seed=5)
+    assert [*head.actions, *tail.actions] == whole.actions.tolist()
+    assert whole.actions[:100].tolist() == [1] * 100
+
+
+def test_long_runs_with_ties_are_one_compiled_or_not():
+    model = tied_bandit(20_000, 5001)
+    fast = wd.run(model, make("oracle", model), seed=3)
+    assert same(fast, wd.run(model, Slow(make("oracle", model)), seed=3))
+
+
+def test_the_policy_of_the_time_before_is_the_start_of_the_next(monkeypatch):
+    """Of equal policies the one in use is kept, so that nothing changes without need."""
+    model = tied_bandit(200, 101)
+    assert whole_table(make("oracle", model)).ravel().tolist() == [1] * 200
+    monkeypatch.setattr(informed, "_CELLS", 1)  # one model a piece
+    assert whole_table(make("oracle", model)).ravel().tolist() == [1] * 200
+
+
+@pytest.mark.parametrize("id", ["oracle", "myopic"])
+def test_rewards_alone_may_drift(id):
+    """A bandit: the kernel never changes, the best arm does, at every crossing of the means."""
+    means = np.array([0.2, 0.8, 0.3]), np.array([0.9, 0.1, 0.4])
+    ends = [wd.MDP(wd.StateActions([3]), r, np.ones((3, 1))) for r in means]
+    model = wd.DriftingMDP.blend(ends, wd.schedules.Linear(), horizon=1000)
+    best = [int(np.argmax(model.at(t).rewards)) for t in range(1, 1001)]
+    assert sorted(set(best)) == [0, 1]
+    assert whole_table(make(id, model)).ravel().tolist() == best
+
+
+def test_kernels_are_held_a_few_at_a_time(monkeypatch):
+    """A stretch of large models does not fit; its pieces go on from one another."""
+    model = BUILDERS["knots"]()
+    expected = whole_table(make("oracle", model))
+    solve_many, held = gain.solve_many, []
+
+    def counted(space, rewards, transitions, **options):
+        held.append(len(transitions))
+        return solve_many(space, rewards, transitions, **options)
+
+    monkeypatch.setattr(gain, "solve_many", counted)
+    monkeypatch.setattr(informed, "_CELLS", 5 * SPACE.n_pairs * SPACE.n_states)
+    assert whole_table(make("oracle", model)).tolist() == expected.tolist()
+    assert max(held) == 5
+    assert len(held) > 2
+
+
+def test_a_table_of_many_states_is_short(monkeypatch):
+    model = BUILDERS["knots"]()
+    monkeypatch.setattr(informed, "_TABLE", 7 * SPACE.n_states)
+    agent = make("oracle", model)
+    whole_table(agent)
+    assert len(agent._table) <= 7
+    assert same(wd.run(model, make("oracle", model)), wd.run(model, Slow(make("oracle", model))))
+
+
+def test_the_myopic_agent_asks_for_rewards_only(monkeypatch):
+    model = BUILDERS["cosine"]()
+
+    def never(t):
+        raise AssertionError("a kernel was built")
+
+    monkeypatch.setattr(model.source.kernels, "at", never)
+    assert len(whole_table(make("myopic", model))) == T
+
+
 def test_the_oracle_plays_optimal_policies(model):
     """Its policy at t has the gain of the linear program, from its own stationary law."""
     agent = make("oracle", model)
-    table = agent._policies(1, T)
+    table = agent._policies(1, T)  # T is shorter than a stretch
     for t in (1, 2, 20, 21, 45, T):
         mdp = model.at(t)
         pairs = table[t - 1]
@@ -98,7 +187,7 @@ def test_who_sees_more_earns_more():
     model = wd.envs.make("riverswim", horizon=4000)
 
     def value(id):
-        table = make(id, model)._policies(1, 4000)
+        table = whole_table(make(id, model))
         law, total = np.eye(6)[0], 0.0
         for t in range(1, 4001):
             mdp, pairs = model.at(t), table[t - 1]

@@ -1,9 +1,12 @@
 from __future__ import annotations
 
 import math
+from decimal import Decimal
+from fractions import Fraction
 
 import numpy as np
 import pytest
+from scipy.sparse import coo_array, csr_array
 
 from windage import inputs
 from windage.errors import InputError, ModelError
@@ -43,7 +46,7 @@ def test_integer_lists():
     assert inputs.as_integers([], "k").size == 0
     with pytest.raises(InputError, match=r"k\[1\]: -2 is out of range"):
         inputs.as_integers([1, -2], "k", low=0)
-    for wrong in ([1.5, 2.0], [True, False], ["a"], [[1], [2]]):
+    for wrong in ([1.5, 2.0], ["a"], [[1], [2]]):
         with pytest.raises(InputError, match="k: "):
             inputs.as_integers(wrong, "k")
 
@@ -79,3 +82,195 @@ def test_sizes_in_words(size, words):
 def test_names(name):
     with pytest.raises(InputError, match="non-empty string"):
         inputs.as_name(name, "state_names[0]")
+
+
+def explained(error):
+    """A person can act on it: what is wrong, and what to do."""
+    return bool(error.value.field and error.value.problem and error.value.fix)
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ([True, 2], r"k\[0\]: True is a boolean"),
+        ([1, np.False_], r"k\[1\]: .*False.* is a boolean"),
+        (5, "k: 5 is not a list"),
+        (None, "k: None is not a list"),
+        ("12", "k: '12' is not a list"),
+        ({1: 2}, "k: {1: 2} is not a list"),
+        ({3, 1}, "is not a list"),
+        ([[1, 2], [3]], r"k: \[\[1, 2\], \[3\]\] has uneven rows"),
+        ([[1, 2], [3, 4]], "k: has 2 dimensions"),
+        (np.array(3), "k: has 0 dimensions"),
+        ([10**30], "k: holds object values"),
+        (np.array([2**63], dtype=np.uint64), r"k\[0\]: 9223372036854775808 is out of range"),
+        (range(10**30), "would need about"),
+        (range(10**30, 10**30 + 1), "is not a list"),
+        ([None], "k: holds object"),
+        (np.array([1, np.nan]), "k: holds float64"),
+    ],
+)
+def test_what_is_no_list_of_integers(value, message):
+    with pytest.raises((InputError, ModelError), match=message) as error:
+        inputs.as_integers(value, "k")
+    assert explained(error)
+
+
+def test_lists_of_integers_of_all_kinds():
+    for values in ([3, 4], (3, 4), range(3, 5), iter([3, 4]), np.array([3, 4], dtype=np.uint8)):
+        found = inputs.as_integers(values, "k", low=3, high=4)
+        assert (found.tolist(), found.dtype) == ([3, 4], np.int64)
+    given = np.array([3, 4])
+    inputs.as_integers(given, "k")[0] = 9
+    assert given[0] == 3
+    assert inputs.as_integers(np.array([2**63 - 1], dtype=np.uint64), "k")[0] == 2**63 - 1
+
+
+@pytest.mark.parametrize(
+    "value",
+    [10**400, 1j, np.complex128(1), "1", b"1", bytearray(b"1"), np.str_("1"), np.True_,
+     np.array([1.0]), np.array("1"), np.array(1j), np.timedelta64(3, "s"), object()],
+)  # fmt: skip
+def test_what_is_no_real_number(value):
+    with pytest.raises(InputError, match="^x: ") as error:
+        inputs.as_real(value, "x")
+    assert explained(error)
+
+
+@pytest.mark.parametrize("value", [0.5, Fraction(1, 2), Decimal("0.5"), np.float16(0.5)])
+def test_real_numbers_of_all_kinds(value):
+    found = inputs.as_real(value, "x")
+    assert (found, type(found)) == (0.5, float)
+    assert inputs.as_real(np.array(value, dtype=float), "x") == 0.5
+
+
+@pytest.mark.parametrize(
+    "value",
+    [10**5000, -(10**5000), "x" * 10**6, [0] * 10**6],
+    ids=["large", "low", "string", "list"],
+)
+def test_messages_stay_short(value):
+    for check in (inputs.as_integer, inputs.as_real, inputs.as_seed):
+        with pytest.raises(InputError) as error:
+            check(value, "x") if check is not inputs.as_integer else check(
+                value, "x", high=1, low=0
+            )
+        assert len(str(error.value)) < 300
+        assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ([1j, 0], "of complex128 values"),
+        (np.array([1 + 0j]), "of complex128 values"),
+        (["0.5", "0.5"], "of <U3 values"),
+        (np.array([b"1"]), "of |S1 values"),
+        ([0.5, None], "of object values"),
+        (np.array([0.5], dtype=object), "of object values"),
+        ([Fraction(1, 2)], "of object values"),
+        ([10**400], "of object values"),
+        (np.array(["2020-01-01"], dtype="M8[D]"), "of datetime64"),
+        ([[1, 0], [1]], "is not an array of numbers"),
+        (np.ma.masked_array([0.5, 0.5], mask=[False, True]), "has masked entries"),
+        (csr_array(np.eye(2)), "of object values"),
+    ],
+)
+def test_what_is_no_array_of_numbers(values, message):
+    with pytest.raises(ModelError, match=f"^r: .*{message}".replace("|", r"\|")) as error:
+        inputs.as_floats(values, "r")
+    assert explained(error)
+
+
+def test_arrays_of_numbers_are_copies():
+    given = np.array([0.25, 0.75])
+    found = inputs.as_floats(given, "r")
+    found[0] = 9
+    assert given[0] == 0.25
+    for kind in (bool, np.int8, np.uint64, np.float32, np.longdouble):
+        assert inputs.as_floats(np.array([1, 0], dtype=kind), "r").tolist() == [1.0, 0.0]
+    plain = inputs.as_floats(np.ma.masked_array([0.5, 0.5], mask=False), "r")
+    assert type(plain) is np.ndarray
+
+
+def test_sparse_matrices_are_brought_in_order():
+    given = csr_array(
+        (np.array([0.5, 0.25, 0.5, 0.25]), np.array([1, 0, 1, 0]), np.array([0, 3, 4])),
+        shape=(2, 2),
+    )
+    given.has_canonical_format = given.has_sorted_indices = True  # it says so, and is wrong
+    found = inputs.as_csr(given, "p")
+    assert (found.indices.tolist(), found.data.tolist()) == ([0, 1, 0], [0.25, 1.0, 0.25])
+    assert given.data.tolist() == [0.5, 0.25, 0.5, 0.25]
+    assert given.indices.tolist() == [1, 0, 1, 0]
+    broken = csr_array(np.eye(2))
+    broken.indices[0] = 7
+    for wrong, message in (
+        (broken, "is not a CSR matrix"),
+        (coo_array(np.array([[1j]])), "holds complex128"),
+    ):
+        with pytest.raises(ModelError, match=f"p: {message}") as error:
+            inputs.as_csr(wrong, "p")
+        assert explained(error)
+
+
+def test_frozen_rows_have_no_way_in():
+    rows = inputs.FrozenRows.of(csr_array(np.array([[0.5, 0.5], [0.0, 1.0]])))
+    before = rows.toarray().tolist()
+
+    def assign(place):
+        rows[place] = 0.25
+
+    def scale():
+        nonlocal rows
+        rows *= 2
+
+    for change in (
+        lambda: assign((0, 0)),
+        lambda: assign((1, 0)),  # an entry that is not there yet
+        lambda: rows.data.fill(0),
+        lambda: rows.setdiag(0.5, 1),
+        lambda: rows.resize(3, 3),
+        lambda: setattr(rows, "data", rows.data * 2),
+        lambda: setattr(rows, "indices", rows.indices),
+        scale,
+    ):
+        with pytest.raises((ValueError, AttributeError), match="read-only|is fixed"):
+            _quietly(change)
+    assert rows.toarray().tolist() == before
+    assert inputs.FrozenRows.of(rows) is rows
+    for free in (rows + rows, 2 * rows, rows.copy(), rows[[0]]):
+        free.data[0] = 7.0
+    assert rows.toarray().tolist() == before
+
+
+def _quietly(change):
+    """SciPy first warns that new entries are dear."""
+    import warnings
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        change()
+
+
+def test_frozen_rows_have_every_entry_once_and_none_zero():
+    given = csr_array(
+        (np.array([0.5, 0.0, 0.5, 1.0]), np.array([1, 0, 1, 0]), np.array([0, 3, 4])), shape=(2, 2)
+    )
+    found = inputs.FrozenRows.of(given)
+    assert (found.indices.tolist(), found.data.tolist()) == ([1, 0], [1.0, 1.0])
+    assert given.data.tolist() == [0.5, 0.0, 0.5, 1.0]
+    assert given.data.flags.writeable
+
+
+@pytest.mark.parametrize("value", [0, -1, True, 1.0, 2**40, 10**400])
+def test_sizes(value):
+    with pytest.raises(InputError, match="states: .*integer from 1 to") as error:
+        inputs.as_size(value, "states")
+    assert explained(error)
+
+
+def test_seeds_have_an_end():
+    assert inputs.as_seed(2**4096 - 1) == 2**4096 - 1
+    with pytest.raises(InputError, match="seed: has 4097 bits"):
+        inputs.as_seed(2**4096)

@@ -8,7 +8,7 @@ import pytest
 import windage as wd
 from tests.models import random_mdp
 from windage.oracle import gain
-from windage.oracle.curve import bracket, certify_line, corner
+from windage.oracle.curve import Unsolved, bracket, certify_line, corner
 from windage.oracle.lp import gain_lp
 
 SPACES = [
@@ -78,7 +78,8 @@ def test_a_line_with_several_classes_is_left_to_others():
     stay = np.array([[1.0, 0.0], [0.0, 1.0], [0.0, 1.0]])
     leak = np.array([[1.0, 0.0], [1.0, 0.0], [1.0, 0.0]])
     rewards = np.array([0.0, 1.0, 1.0])
-    assert certify_line(space, (rewards, rewards), (stay, leak), 0.0, 1.0, 1e-3) is None
+    given_up = certify_line(space, (rewards, rewards), (stay, leak), 0.0, 1.0, 1e-3)
+    assert given_up == Unsolved(1)
     line = certify_line(space, (rewards, rewards), (stay, leak), 0.1, 1.0, 1e-3)
     assert np.abs(line.gains).max() <= 1e-6
 
@@ -133,3 +134,35 @@ def test_the_compiled_bracket_is_the_bracket(seed):
     assert line.x.size == 2
     assert line.offset[0] == pytest.approx(0.5 * (lower + upper), abs=1e-10)
     assert line.error[0] - 1e-3 == pytest.approx(0.5 * (upper - lower), abs=1e-10)
+
+
+@pytest.mark.parametrize("most", [2, 3, 100])
+def test_a_line_that_costs_too_much_is_given_up(most):
+    space = SPACES[3]
+    rewards, transitions = ends(space, 0, 1.0)
+    enough = certify_line(space, rewards, transitions, 0.0, 1.0, 1e-7).solves
+    assert enough > 100
+    given_up = certify_line(space, rewards, transitions, 0.0, 1.0, 1e-7, most=most)
+    assert given_up == Unsolved(most)
+    line = certify_line(space, rewards, transitions, 0.0, 1.0, 1e-7, most=enough)
+    assert line.solves == enough
+
+
+def test_a_line_that_cannot_be_closed_ends():
+    """Rows that do not sum to one make residuals that no cut removes: it used to cut for ever."""
+    space = wd.StateActions([1, 1])
+    p = np.array([[0.5, 0.5], [0.3, 0.7]]) * (1 + 5e-10)
+    q = np.array([[0.2, 0.8], [0.6, 0.4]]) * (1 - 5e-10)
+    rewards = np.array([0.0, 1.0]), np.array([1.0, 0.2])
+    found = certify_line(space, rewards, (p, q), 0.0, 1.0, 1e-10, most=300)
+    assert isinstance(found, Unsolved)
+    assert found.solves <= 300
+
+
+def test_the_compiled_bracket_allows_for_rounding():
+    """Nothing moves, so all of the bracket is rounding: 8 (S + 4) eps at the least."""
+    for space in SPACES:
+        mdp = random_mdp(space, 5)
+        line = certify_line(space, (mdp.rewards,) * 2, (mdp.transitions,) * 2, 0.0, 1.0, 1e-9)
+        rounding = 8 * (space.n_states + 4) * 2.0**-52
+        assert line.error[0] - line.point_error >= 0.99 * rounding

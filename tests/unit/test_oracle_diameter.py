@@ -11,10 +11,11 @@ import pytest
 from scipy.optimize import linprog
 from scipy.sparse import csr_array
 
+import windage as wd
 from windage.errors import InputError, ModelError, NotConverged
 from windage.kernels import diameter as kernel
 from windage.oracle import diameter as module
-from windage.oracle.diameter import diameter, hitting_times, solve_diameter
+from windage.oracle.diameter import diameter, hitting_times, search_of, solve_diameter
 from windage.spaces import StateActions
 
 TAUS = [10, 30, 100, 300, 1000, 3000, 10_000]
@@ -430,3 +431,50 @@ def test_errors_say_what_to_do():
         hitting_times(space, p, 6)
     with pytest.raises(InputError, match="tol"):
         diameter(space, p, tol=0.0)
+
+
+def exact_bounds(space, transitions, h, target):
+    """Bounds of the longest least time to a target, from drops of h in fractions: no rounding."""
+    times = [Fraction(x) for x in h]
+    best = []
+    for s in range(space.n_states):
+        if s != target:
+            drops = [
+                sum(Fraction(p) * (times[s] - times[j]) for j, p in enumerate(transitions[pair]))
+                for pair in range(space.offsets[s], space.offsets[s + 1])
+            ]
+            best.append(max(drops))
+    return max(times) / max(best), max(times) / min(best)
+
+
+def test_times_of_eleven_digits_keep_five_of_them():
+    """To fill a queue of 60 takes 7.6e10 steps; a bound by the times themselves would not do."""
+    mdp = wd.envs.make("queue", capacity=60).at(5000)
+    found = solve_diameter(mdp.space, mdp.transitions, tol=1e-3)
+    assert found.upper <= found.lower * (1 + 2.5e-4)
+    h = hitting_times(mdp.space, mdp.transitions, found.target, tol=1e-3)
+    lower, upper = exact_bounds(mdp.space, mdp.transitions, h, found.target)
+    assert Fraction(found.lower) <= lower <= upper <= Fraction(found.upper)
+    assert mdp.diameter(tol=1e-3) == found.value
+    with pytest.raises(NotConverged, match="pass a larger tol"):
+        mdp.diameter()
+
+
+@pytest.mark.parametrize("form", [np.asarray, csr_array])
+def test_drops_from_differences_against_fractions(form):
+    rng = np.random.default_rng(8)
+    space = StateActions([2, 1, 3, 1])
+    rows = rng.dirichlet(np.ones(4), size=7) * (rng.random((7, 4)) < 0.8)
+    rows[np.arange(7), (space.state_of + 1) % 4] += 0.1
+    rows /= rows.sum(axis=1, keepdims=True)
+    model = search_of(space, form(rows), 1e-6).model
+    h = 1e12 + rng.random((4, 3)) * [[1.0, 1e3, 1e9]]
+    drops, noise = model.precise_drops(h)
+    for pair, s in enumerate(space.state_of):
+        for c in range(3):
+            exact = sum(
+                Fraction(p) * (Fraction(h[s, c]) - Fraction(h[j, c]))
+                for j, p in enumerate(rows[pair])
+            )
+            assert abs(Fraction(drops[pair, c]) - exact) <= Fraction(noise[pair, c])
+            assert noise[pair, c] <= 1e-14 * np.ptp(h[:, c])

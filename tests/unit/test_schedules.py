@@ -1,13 +1,13 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
 
 import windage as wd
-from tests.models import Weights
-from windage.errors import ModelError
+from windage.errors import InputError, ModelError
 from windage.schedules import (
     Burst,
     Cosine,
@@ -15,7 +15,6 @@ from windage.schedules import (
     Linear,
     Steps,
     Walk,
-    as_schedule,
 )
 from windage.schedules.spec import from_spec, to_spec
 
@@ -155,30 +154,11 @@ def test_specs_of_unknown_schedules(spec):
         (lambda: Steps([1.5]), "times: holds float64"),
         (lambda: Steps([2], order=[0]), "1 models for 1 jumps"),
         (lambda: Steps([2], order=[0, -1]), r"order\[1\]"),
-        (lambda: as_schedule(7, 10), r"no method weights\(t, T\)"),
     ],
 )
 def test_impossible_schedules(make, message):
     with pytest.raises(wd.WindageError, match=message):
         make()
-
-
-@pytest.mark.parametrize(
-    ("weights", "message"),
-    [((0.5, 0.4), "0.5, 0.4"), ((1.5, -0.5), "simplex"), ((math.nan, 1.0), "simplex")],
-)
-def test_own_schedules_must_return_points_of_the_simplex(weights, message):
-    with pytest.raises(ModelError, match=rf"schedule.weights at t=1: .*{message}"):
-        as_schedule(Weights(*weights), 10)
-
-
-def test_own_schedules_work():
-    schedule = as_schedule(Weights(0.2, 0.5, 0.3), 10)
-    assert schedule.weights(4, 10).tolist() == [0.2, 0.5, 0.3]
-    assert schedule.stops(10) is None
-    assert schedule.variation(10) == 0
-    with pytest.raises(ModelError, match="cannot be written to a file"):
-        to_spec(schedule)
 
 
 @pytest.mark.parametrize("times", [(3, 9), (1, 5, 5), (1, 2.5), ()])
@@ -189,6 +169,57 @@ def test_knots_are_checked_wherever_they_are_made(times):
         Knots((1, 9), "stepp")
 
 
-def test_own_weights_are_rescaled_to_sum_to_one():
-    schedule = as_schedule(Weights(0.5, 0.5 + 9e-10), 10)
-    assert schedule.weights(3, 10).sum() == pytest.approx(1, abs=1e-15)
+@pytest.mark.parametrize("schedule", SCHEDULES, ids=repr)
+@pytest.mark.parametrize("t", [0, 51, -1, 1.0, True, "1", None, [0], [51], [1.0], [True, 2], [[1]]])
+def test_weights_are_asked_for_at_times_of_the_horizon(schedule, t):
+    with pytest.raises(InputError, match="^t") as error:
+        schedule.weights(t, 50)
+    assert error.value.fix
+
+
+@pytest.mark.parametrize("horizon", [0, -1, 2.5, True, None, 2**40])
+@pytest.mark.parametrize("schedule", [Cosine(), Steps([2]), Knots((1, 3)), Walk()], ids=repr)
+def test_horizons_are_checked(schedule, horizon):
+    for ask in (lambda T: schedule.weights(1, T), schedule.variation, schedule.stops):
+        with pytest.raises(ModelError, match="^horizon: ") as error:
+            ask(horizon)
+        assert error.value.fix
+
+
+@pytest.mark.parametrize(
+    ("make", "field"),
+    [
+        (lambda: Cosine("1"), "cycles"),
+        (lambda: Cosine(10**400), "cycles"),
+        (lambda: Cosine(1e300), "cycles"),
+        (lambda: Linear(1e300), "legs"),
+        (lambda: Burst(cycles=10**20), "cycles"),
+        (lambda: Walk(moves=10**15), "moves"),
+        (lambda: Walk(size=1j), "size"),
+        (lambda: Steps(5), "times"),
+        (lambda: Steps([True, 2]), "times[0]"),
+        (lambda: Steps([[1], [2, 3]]), "times"),
+        (lambda: Steps([2], order=[0, True]), "order[1]"),
+        (lambda: Steps([2], order=3), "order"),
+        (lambda: Knots(None), "knots"),
+        (lambda: Knots((1, True)), "knots[1]"),
+        (lambda: Knots(([1], [2, 3])), "knots"),
+        (lambda: from_spec([1]), "schedule"),
+        (lambda: from_spec({"kind": ["Cosine"]}), "schedule"),
+        (lambda: from_spec({"kind": "Steps", "times": 5, "order": None}), "times"),
+    ],
+)
+def test_what_is_no_parameter(make, field):
+    with pytest.raises(wd.WindageError) as error:
+        make()
+    assert error.value.field == field
+    assert error.value.fix
+
+
+def test_parameters_are_kept_as_plain_numbers():
+    wave = Cosine(np.float32(2.5))
+    assert (wave.cycles, type(wave.cycles)) == (2.5, float)
+    walk = Walk(np.int64(3), np.uint8(4), Fraction(1, 2))
+    assert [type(value) for value in (walk.seed, walk.moves, walk.size)] == [int, int, float]
+    assert walk == Walk(3, 4, 0.5)
+    assert hash(walk) == hash(Walk(3, 4, 0.5))

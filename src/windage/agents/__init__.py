@@ -5,26 +5,35 @@ from __future__ import annotations
 import inspect
 from typing import Any
 
-from windage.agents.base import Agent
+from windage.agents.base import Agent, Budgets
 from windage.agents.blob import unpack
 from windage.agents.informed import FiniteHorizonAgent, MyopicAgent, OracleAgent
 from windage.agents.simple import RandomAgent
-from windage.errors import InputError
+from windage.agents.swucrl2cw import SWUCRL2, SWUCRL2CW
+from windage.agents.ucrl2 import UCRL2
+from windage.errors import InputError, StateError
 from windage.inputs import as_choice
 from windage.spaces import StateActions
 
 __all__ = [
+    "SWUCRL2",
+    "SWUCRL2CW",
+    "UCRL2",
     "Agent",
     "FiniteHorizonAgent",
     "MyopicAgent",
     "OracleAgent",
     "RandomAgent",
+    "get",
     "make",
     "names",
+    "parameters",
     "restore",
 ]
 
-_AGENTS = (RandomAgent, OracleAgent, FiniteHorizonAgent, MyopicAgent)
+_AGENTS = (
+    SWUCRL2CW, SWUCRL2, UCRL2, RandomAgent, OracleAgent, FiniteHorizonAgent, MyopicAgent,
+)  # fmt: skip
 _BY_ID: dict[str, type[Agent]] = {agent.id: agent for agent in _AGENTS}
 
 
@@ -37,19 +46,24 @@ def names() -> list[str]:
     return sorted(_BY_ID)
 
 
-def make(id: str, space: StateActions, *, horizon: int, **options: Any) -> Agent:  # noqa: A002
+def make(
+    id: str,  # noqa: A002
+    space: StateActions,
+    *,
+    horizon: int,
+    budgets: Budgets | None = None,
+    **options: Any,
+) -> Agent:
     """Return the agent with this id.
 
-    Agents that see the model take it as `problem=`.
+    Agents that can be tuned take `budgets=drifting.budgets()`; agents that see the model take it
+    as `problem=`.
+
+    >>> make("ucrl2", StateActions([2, 2]), horizon=100)
+    UCRL2(StateActions.uniform(states=2, actions=2), horizon=100, t=1)
     """
-    kind = _BY_ID[as_choice(id, "agent", names())]
-    known = {
-        name
-        for base in kind.__mro__
-        if "__init__" in vars(base)
-        for name, parameter in inspect.signature(vars(base)["__init__"]).parameters.items()
-        if parameter.kind is parameter.KEYWORD_ONLY
-    }
+    kind = get(id)
+    known = parameters(kind)
     for option in options:
         if option not in known:
             raise InputError(
@@ -57,7 +71,30 @@ def make(id: str, space: StateActions, *, horizon: int, **options: Any) -> Agent
                 field=f"{id}.{option}",
                 fix="one of: " + ", ".join(sorted(known)),
             )
-    return kind(space, horizon=horizon, **options)
+    return kind.configured(space, horizon=horizon, budgets=budgets, **options)
+
+
+def get(id: str) -> type[Agent]:  # noqa: A002
+    """Return the class of an agent.
+
+    >>> get("ucrl2").__name__
+    'UCRL2'
+    """
+    return _BY_ID[as_choice(id, "agent", names())]
+
+
+def parameters(kind: type[Agent]) -> dict[str, inspect.Parameter]:
+    """Return the keyword arguments an agent can be made with, besides its horizon."""
+    known: dict[str, inspect.Parameter] = {}
+    for base in kind.__mro__:
+        if "__init__" not in vars(base):
+            continue
+        found = inspect.signature(vars(base)["__init__"]).parameters.values()
+        known |= {p.name: p for p in found if p.kind is p.KEYWORD_ONLY and p.name not in known}
+        if not any(p.kind is p.VAR_KEYWORD for p in found):
+            break  # what the class above takes, this one decides
+    known.pop("horizon", None)
+    return known
 
 
 def restore(state: bytes, **given: Any) -> Agent:
@@ -65,4 +102,11 @@ def restore(state: bytes, **given: Any) -> Agent:
 
     An agent that sees the model needs it again: `restore(state, problem=model)`.
     """
-    return _BY_ID[as_choice(unpack(state).agent, "agent", names())].from_state(state, **given)
+    blob = unpack(state)
+    if blob.agent not in _BY_ID:
+        raise StateError(
+            f"it holds a {blob.agent!r} agent, which this version does not know",
+            field="state",
+            fix="use the version of windage that wrote it",
+        )
+    return _BY_ID[blob.agent].from_state(state, **given)

@@ -8,18 +8,36 @@ that a bad call changes nothing.
 from __future__ import annotations
 
 import math
+import warnings
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar, Self
+from contextvars import ContextVar
+from typing import Any, ClassVar, Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from windage.agents.blob import Blob, pack, unpack
 from windage.errors import CallOrderError, HorizonReached, InputError, StateError
-from windage.inputs import as_horizon, as_real, as_seed
-from windage.spaces import StateActions
+from windage.inputs import as_horizon, as_integer, as_real, as_seed
+from windage.spaces import StateActions, as_space
 
-__all__ = ["Agent"]
+__all__ = ["Agent", "Budgets", "warn"]
+
+A = TypeVar("A", bound="Agent")
+
+
+class Budgets(Protocol):
+    """How much a model changes in all: B_r and B_p, as `drifting.budgets()` returns them."""
+
+    @property
+    def reward(self) -> float:
+        """B_r."""
+        ...
+
+    @property
+    def transition(self) -> float:
+        """B_p."""
+        ...
 
 
 class Agent(ABC):
@@ -38,7 +56,10 @@ class Agent(ABC):
     """
 
     id: ClassVar[str]
-    _saved_options: ClassVar[tuple[str, ...]] = ("space", "horizon", "seed", "reward_range")
+    told: ClassVar[tuple[str, ...]] = ()
+    """What the agent must be told of the problem, beyond its states, actions and horizon."""
+    covers_drift: ClassVar[bool | None] = None
+    """Whether a theorem bounds its regret on models that drift; None: it has no theorem."""
 
     def __init__(
         self,
@@ -48,11 +69,7 @@ class Agent(ABC):
         seed: int = 0,
         reward_range: tuple[float, float] | None = None,
     ) -> None:
-        if not isinstance(space, StateActions):
-            raise InputError(
-                f"{space!r} is not a StateActions", field="space", fix="pass wd.StateActions(...)"
-            )
-        self.space = space
+        self.space = as_space(space)
         self.horizon = as_horizon(horizon)
         self.seed = as_seed(seed)
         self.reward_range = _reward_range(reward_range)
@@ -107,11 +124,15 @@ class Agent(ABC):
                 where=f"t={self.t}",
                 fix="observe the state that act was called with",
             )
-        self.overridden += action != self._pending[1]
         self._learn(state, action, value, after)
+        self.overridden += action != self._pending[1]
         self._pending = None
         self.last_state = after
         self.t += 1
+
+    def withdraw(self) -> None:
+        """Take back the decision that waits for its outcome: it was not played."""
+        self._pending = None
 
     def state(self) -> bytes:
         """Return all that must survive a restart, versioned and checksummed."""
@@ -123,6 +144,14 @@ class Agent(ABC):
             "pending": self._pending,
         }
         return pack(Blob(self.id, self.configuration(), values, arrays))
+
+    @classmethod
+    def configured(
+        cls, space: StateActions, *, horizon: int, budgets: Budgets | None = None, **options: Any
+    ) -> Self:
+        """Return the agent for these options; one that can use budgets is tuned by them."""
+        del budgets
+        return cls(space, horizon=horizon, **options)
 
     @classmethod
     def from_state(cls, data: bytes, **given: Any) -> Self:
@@ -137,19 +166,35 @@ class Agent(ABC):
                 field="state",
                 fix="use windage.agents.restore",
             )
-        options = {name: blob.configuration[name] for name in cls._saved_options} | given
-        space = StateActions(**options.pop("space"))
-        if options["reward_range"] is not None:
-            options["reward_range"] = tuple(options["reward_range"])
-        agent = cls(space, **options)
-        values = dict(blob.values)
-        agent.t = values.pop("t")
-        agent.last_state = values.pop("last_state")
-        agent.overridden = values.pop("overridden")
-        pending = values.pop("pending")
-        agent._pending = None if pending is None else (pending[0], pending[1])
-        agent._restored(values, blob.arrays)
+        try:
+            options = cls._options(blob.configuration) | given
+            agent = _quietly(cls, StateActions(**options.pop("space")), options)
+            agent._take_up(blob.values)
+            agent._restored(blob.values, blob.arrays)
+        except StateError:
+            raise
+        except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError) as err:
+            raise StateError(
+                f"the saved values are impossible ({err})",
+                field="state",
+                fix="restore the agent from another copy",
+            ) from None
         return agent
+
+    def _take_up(self, values: dict[str, Any]) -> None:
+        """Take back what every agent has."""
+        self.t = as_integer(values["t"], "t", low=1, high=self.horizon + 1)
+        self.overridden = as_integer(values["overridden"], "overridden", low=0, high=self.t)
+        if values["last_state"] is not None:
+            self.last_state = self.space.check_state(values["last_state"], "last_state")
+        if values["pending"] is not None:
+            state, action = values["pending"]
+            self._pending = self.space.check_state(state), self.space.check_action(state, action)
+
+    @classmethod
+    def _options(cls, configuration: dict[str, Any]) -> dict[str, Any]:
+        """Return the arguments to make the agent again, from its saved configuration."""
+        return dict(configuration)
 
     def configuration(self) -> dict[str, Any]:
         """Return the arguments this agent was made with, as plain data."""
@@ -188,6 +233,23 @@ class Agent(ABC):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.space!r}, horizon={self.horizon}, t={self.t})"
+
+
+_restoring: ContextVar[bool] = ContextVar("restoring", default=False)
+
+
+def warn(message: str, category: type[Warning], stacklevel: int) -> None:
+    """Warn, unless an agent is being restored: the one that was saved has warned already."""
+    if not _restoring.get():
+        warnings.warn(message, category, stacklevel=stacklevel + 1)
+
+
+def _quietly(kind: type[A], space: StateActions, options: dict[str, Any]) -> A:
+    token = _restoring.set(True)
+    try:
+        return kind(space, **options)
+    finally:
+        _restoring.reset(token)
 
 
 def _reward_range(value: object) -> tuple[float, float] | None:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from windage.errors import StateError
 
-__all__ = ["Blob", "pack", "unpack"]
+__all__ = ["Blob", "array_like", "pack", "unpack"]
 
 _MAGIC = b"windage agent\n"
 _FORMAT = 1
@@ -30,6 +30,10 @@ class Blob(msgspec.Struct, frozen=True):
     configuration: dict[str, Any]
     values: dict[str, Any]
     arrays: dict[str, NDArray[Any]]
+
+
+class _Format(msgspec.Struct):
+    format: int
 
 
 class _Header(msgspec.Struct, forbid_unknown_fields=True):
@@ -85,15 +89,16 @@ def unpack(data: bytes) -> Blob:
         raise _damaged("the checksum does not match: the bytes were damaged or cut short")
     (length,) = struct.unpack("<Q", body[len(_MAGIC) : start])
     try:
+        form = msgspec.json.decode(body[start : start + length], type=_Format).format
+        if form != _FORMAT:  # before anything else: another format has other fields
+            raise StateError(
+                f"format {form}, this version reads {_FORMAT}",
+                field="state",
+                fix="use the version of windage that wrote it",
+            )
         header = msgspec.json.decode(body[start : start + length], type=_Header)
     except msgspec.DecodeError as err:
         raise _damaged(f"the header cannot be read ({err})") from None
-    if header.format != _FORMAT:
-        raise StateError(
-            f"format {header.format}, this version reads {_FORMAT}",
-            field="state",
-            fix="use the version of windage that wrote it",
-        )
     arrays: dict[str, NDArray[Any]] = {}
     place = start + length
     for name, dtype, shape in header.arrays:
@@ -110,6 +115,14 @@ def unpack(data: bytes) -> Blob:
     if place != len(body):
         raise _damaged("there are bytes left over")
     return Blob(header.agent, header.configuration, header.values, arrays)
+
+
+def array_like(old: NDArray[Any], arrays: dict[str, NDArray[Any]], name: str) -> NDArray[Any]:
+    """Return the saved array `name`, which must look like the agent's own."""
+    new = arrays[name]
+    if new.shape != old.shape or new.dtype != old.dtype:
+        raise _damaged(f"array {name!r} is {new.dtype} {new.shape}, not {old.dtype} {old.shape}")
+    return new
 
 
 def _damaged(problem: str) -> StateError:

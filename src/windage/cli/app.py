@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from windage.cli import demo, models, show
+from windage.cli import catalogue, demo, models, plan, show, trial
 
 __all__ = ["app"]
 
@@ -18,9 +18,12 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.command("demo")(demo.demo)
-app.command("envs")(models.envs)
+app.command("try")(trial.trial)
+app.command("envs")(catalogue.envs)
+app.command("agents")(trial.agents)
 app.command("show")(show.show)
 app.command("check")(models.check)
+app.command("plan")(plan.plan)
 
 
 def _version(wanted: bool) -> None:

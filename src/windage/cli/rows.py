@@ -5,14 +5,25 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from windage.cli.tables import number
+from windage.cli.tables import number, print_table
 
 if TYPE_CHECKING:
     from windage.drift import Budgets, Disconnection, DriftingMDP
     from windage.envs import Facts
     from windage.spaces import StateActions
 
-__all__ = ["action_range", "communication", "load", "sizes", "stretch", "variation"]
+__all__ = [
+    "action_range",
+    "communication",
+    "load",
+    "print_model",
+    "reason_to_skip_steps",
+    "sizes",
+    "stretch",
+    "variation",
+]
+
+_MOST_STEPS = 2_000_000  # looked at one by one: some three seconds
 
 
 def load(file: Path) -> DriftingMDP:
@@ -40,17 +51,30 @@ def sizes(model: DriftingMDP) -> list[list[str]]:
     ]
 
 
-def variation(budgets: Budgets, facts: Facts | None) -> list[list[str]]:
-    """Return the rows of the budgets, beside their closed forms."""
-    reward_step, transition_step = budgets.largest_steps
+def reason_to_skip_steps(model: DriftingMDP) -> str:
+    """Return why looking at every single step would take long; nothing if it would not."""
+    if model.horizon <= _MOST_STEPS:
+        return ""
+    return f"{model.horizon:,} steps are more than {_MOST_STEPS:,}"
+
+
+def variation(budgets: Budgets, facts: Facts | None, *, each_step: bool = True) -> list[list[str]]:
+    """Return the rows of the budgets, beside their closed forms.
+
+    Changes and largest steps are found by looking at each step, unless that is not wanted.
+    """
     known = facts or (None, None, None)
     rows = [
         ["B_r", number(budgets.reward), number(known[0])],
         ["B_p", number(budgets.transition), number(known[1])],
-        ["changes", number(budgets.changes), ""],
-        ["largest step of r", number(reward_step), ""],
-        ["largest step of p", number(transition_step), ""],
     ]
+    if each_step:
+        reward_step, transition_step = budgets.largest_steps
+        rows += [
+            ["changes", number(budgets.changes), ""],
+            ["largest step of r", number(reward_step), ""],
+            ["largest step of p", number(transition_step), ""],
+        ]
     if facts:
         rows.append(["D at most", "", number(known[2])])
     return rows
@@ -76,3 +100,9 @@ def action_range(actions: list[int]) -> str:
     """Return the least and the largest number of actions, or the one there is."""
     low, high = min(actions), max(actions)
     return str(low) if low == high else f"{low}-{high}"
+
+
+def print_model(rows: list[list[str]], *, closed_forms: bool) -> None:
+    """Print the rows of a model's table, with or without the column of closed forms."""
+    columns = 3 if closed_forms else 2
+    print_table(["", "computed", "closed form"][:columns], [row[:columns] for row in rows])

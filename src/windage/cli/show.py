@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from windage.cli import rows
 from windage.cli.oracle import (
     ask,
     oracle_rows,
@@ -17,7 +17,15 @@ from windage.cli.oracle import (
     run_agent,
 )
 from windage.cli.progress import Progress
-from windage.cli.tables import print_table
+from windage.cli.rows import (
+    communication,
+    load,
+    print_model,
+    reason_to_skip_steps,
+    sizes,
+    variation,
+)
+from windage.cli.settings import parse_settings
 from windage.errors import InputError
 
 if TYPE_CHECKING:
@@ -25,20 +33,29 @@ if TYPE_CHECKING:
     from windage.envs import Facts
 
 _FORCE = "pass --oracle to have it all the same"
+_IN_PYTHON = "in Python, model.budgets() has them"
 
 
 def show(
     env: Annotated[str, typer.Argument(help="An environment, or the path of a .npz model.")],
     horizon: Annotated[
-        int | None, typer.Option("-T", "--horizon", metavar="N", help="The number of steps.")
+        int | None, typer.Option("-T", "--horizon", metavar="N", help="The number of steps, T.")
     ] = None,
     settings: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="NAME=VALUE", help="A parameter of the environment."),
+        typer.Option(
+            "--set",
+            metavar="NAME=VALUE",
+            help="A parameter of the environment; may be given several times.",
+        ),
     ] = None,
     output: Annotated[
         Path | None,
-        typer.Option("-o", "--output", help="The picture: .png, .svg or .pdf."),
+        typer.Option(
+            "-o",
+            "--output",
+            help="The picture: .png, .svg or .pdf; if not said, a .png in the folder out.",
+        ),
     ] = None,
     seed: Annotated[int, typer.Option(help="Names the noise of the sampled paths.")] = 0,
     oracle: Annotated[
@@ -51,38 +68,52 @@ def show(
     ] = None,
 ) -> None:
     """Print what a model is, and draw how it drifts and what is optimal when."""
+    from windage.inputs import as_seed
     from windage.report import drift_figure, oracle_figure, picture_kind, save_figure
 
-    parameters = _parameters(horizon, settings or [])
+    given = [] if horizon is None else [f"horizon={horizon}"]
+    parameters = parse_settings([*given, *(settings or [])])
+    as_seed(seed)
     if output is not None:
-        picture_kind(output)  # better now than after the work
-    model, facts, title = _find(env, parameters)
-    target = output or Path("out") / f"{Path(title).stem if facts is None else title}.png"
-    table = rows.sizes(model) + rows.variation(model.budgets(), facts)
-    table.append(["communicates", rows.communication(model), ""])
-    random = run_agent("random", model, seed)
-    save_figure(drift_figure(model, random, title, agent="random"), target)
-    pictures = [target]
-    agents, remarks = _agents(model, oracle)
-    if agents is not None:
-        with Progress() as progress:
+        picture_kind(output)
+        _require_place(output)
+    with Progress() as progress:
+        progress("the model")
+        model, facts, title, summary = _find(env, parameters)
+        target = output or Path("out") / f"{Path(title).stem if facts is None else title}.png"
+        if output is None:
+            _require_place(target)
+        T = f"{model.horizon:,}"
+        agents, remarks = _agents(model, oracle)
+        progress(f"the variation budgets of {T} steps")
+        each_step = reason_to_skip_steps(model)
+        if each_step:
+            remarks.insert(0, f"changes and largest steps: left out, {each_step}; {_IN_PYTHON}")
+        table = sizes(model) + variation(model.budgets(), facts, each_step=not each_step)
+        progress("whether it communicates at every t")
+        table.append(["communicates", communication(model), ""])
+        progress(f"{T} steps of the random agent")
+        runs = {"random": run_agent("random", model, seed)}
+        progress("the picture of the drift")
+        save_figure(drift_figure(model, runs["random"], title, agent="random"), target)
+        pictures = [target]
+        if agents is not None:
             truth = ask(model, progress)
-            runs = {"random": random}
             for name in agents:
-                progress(f"the {name} agent")
+                progress(f"{T} steps of the {name} agent")
                 runs[name] = run_agent(name, model, seed)
-            progress("drawing")
+            progress("the picture of the oracle")
             pictures.append(oracle_target(target))
             save_figure(oracle_figure(model, truth, runs, title), pictures[-1])
-        table += oracle_rows(truth, runs)
-    columns = 3 if facts else 2
-    print_table(["", "computed", "closed form"][:columns], [row[:columns] for row in table])
+            table += oracle_rows(truth, runs)
+    print(summary, end="")
+    print_model(table, closed_forms=facts is not None)
     for line in [*remarks, *(f"picture: {picture}" for picture in pictures)]:
         print(line)
 
 
-def _find(env: str, parameters: dict[str, Any]) -> tuple[DriftingMDP, Facts | None, str]:
-    """Return a model, what is known of it in closed form, and what to call it."""
+def _find(env: str, parameters: dict[str, Any]) -> tuple[DriftingMDP, Facts | None, str, str]:
+    """Return a model, its closed forms, what to call it, and a line on what it is."""
     import windage as wd
 
     if "." in env or "/" in env:  # no id has either
@@ -92,10 +123,27 @@ def _find(env: str, parameters: dict[str, Any]) -> tuple[DriftingMDP, Facts | No
                 field=env,
                 fix="leave out -T and --set, or name an environment",
             )
-        return rows.load(Path(env)), None, Path(env).name
+        return load(Path(env)), None, Path(env).name, ""
     model = wd.envs.make(env, **parameters)
-    print(f"{model.name}: {wd.envs.get(env).summary}")
-    return model, wd.envs.facts(env, **parameters), str(model.name)
+    summary = f"{model.name}: {wd.envs.get(env).summary}\n"
+    return model, wd.envs.facts(env, **parameters), str(model.name), summary
+
+
+def _require_place(target: Path) -> None:
+    """Refuse a picture that could not be written, before the work and not after it."""
+    folder = next(one for one in target.absolute().parents if one.exists())
+    why = (
+        "it is a folder" if target.is_dir()
+        else "its folder is a file" if not folder.is_dir()
+        else "its folder is read-only" if not os.access(folder, os.W_OK)
+        else ""
+    )  # fmt: skip
+    if why:
+        raise InputError(
+            f"cannot be written ({why})",
+            field=str(target),
+            fix="name a file in a folder you may write to",
+        )
 
 
 def _agents(model: DriftingMDP, wanted: bool | None) -> tuple[list[str] | None, list[str]]:
@@ -112,27 +160,3 @@ def _agents(model: DriftingMDP, wanted: bool | None) -> tuple[list[str] | None, 
     if why and not wanted:
         return [], [f"myopic agent: left out, {why}; {_FORCE}"]
     return ["myopic"], []
-
-
-def _parameters(horizon: int | None, settings: list[str]) -> dict[str, Any]:
-    """Return what -T and --set say, as ints and floats where they read as such."""
-    parameters: dict[str, Any] = {} if horizon is None else {"horizon": horizon}
-    for setting in settings:
-        name, equals, value = setting.partition("=")
-        if not name or not equals:
-            raise InputError(
-                f"{setting!r} sets nothing", field="--set", fix="write --set name=value"
-            )
-        if name in parameters:
-            raise InputError(f"{name!r} is given twice", field="--set", fix="give it once")
-        parameters[name] = _value(value)
-    return parameters
-
-
-def _value(text: str) -> int | float | str:
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            continue
-    return text

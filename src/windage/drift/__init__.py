@@ -4,7 +4,17 @@ from windage.drift.blend import Blend, Mixture
 from windage.drift.budgets import Budgets
 from windage.drift.model import DriftingMDP
 from windage.drift.reach import Disconnection
-from windage.drift.stream import Stream
+from windage.drift.stream import ArrayStream, FunctionStream, Stream
 from windage.drift.tables import Source
 
-__all__ = ["Blend", "Budgets", "Disconnection", "DriftingMDP", "Mixture", "Source", "Stream"]
+__all__ = [
+    "ArrayStream",
+    "Blend",
+    "Budgets",
+    "Disconnection",
+    "DriftingMDP",
+    "FunctionStream",
+    "Mixture",
+    "Source",
+    "Stream",
+]

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import math
-from collections.abc import Callable, Sequence
-from typing import Any
+import operator
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +22,10 @@ __all__ = ["Blend", "Mixture", "alike"]
 
 Reals = NDArray[np.float64]
 
-_STEPS_A_CHUNK = 1 << 16
+STEPS_A_CHUNK = 1 << 16
+"""So many weights are asked for at a time."""
+
+_CELLS_A_PIECE = 1 << 20  # of differences looked at together: 8 MB
 _STRETCH = 1 << 8
 _GRID = 1 << 14  # whole runs ask for these stretches; others would pile up
 _KEPT_HORIZON = 1 << 20  # weights of a million steps are about 50 MB
@@ -38,7 +43,8 @@ class Mixture:
     horizon
         T.
     distance
-        The size of the difference of two arrays: max norm for rewards, largest L1 row for kernels.
+        The size of the difference of two arrays, or of each of many: max norm for rewards, largest
+        L1 row for kernels.
     """
 
     def __init__(
@@ -46,9 +52,10 @@ class Mixture:
         parts: Sequence[Any],
         schedule: Schedule,
         horizon: int,
-        distance: Callable[[Any], float],
+        distance: Callable[[Any], Any],
     ) -> None:
-        self.parts = parts
+        freeze(*parts)
+        self.parts = tuple(parts)
         self.schedule = schedule
         self.horizon = horizon
         self._distance = distance
@@ -61,7 +68,9 @@ class Mixture:
         Written as a step away from one part, so that what is the same in all parts stays the same
         to the last bit.
         """
-        models, weight = self._active_at(t)
+        return self._blended(*self._active_at(t))
+
+    def _blended(self, models: list[int], weight: list[float]) -> Any:
         if 1.0 in weight:
             return self.parts[models[weight.index(1.0)]]
         base = self.parts[models[-1]]
@@ -74,7 +83,9 @@ class Mixture:
 
     def _active_at(self, t: int) -> tuple[list[int], list[float]]:
         """Return models and weights at one time; times near by are likely to be asked for next."""
-        if isinstance(self.schedule, Custom):  # may be slow, and is asked for no more than needed
+        schedule = self.schedule
+        if isinstance(schedule, Custom) and not hasattr(schedule.inner, "weights_many"):
+            # it may be slow, and is asked for no more than needed
             models, weight = self.active(t, t)
             return models[0].tolist(), weight[0].tolist()
         number, place = divmod(t - 1, _STRETCH)
@@ -93,7 +104,7 @@ class Mixture:
         """Return the size of part_i - part_j."""
         pair = (min(i, j), max(i, j))
         if pair not in self._known:
-            self._known[pair] = self._distance(self.parts[pair[1]] - self.parts[pair[0]])
+            self._known[pair] = float(self._distance(self.parts[pair[1]] - self.parts[pair[0]]))
         return self._known[pair]
 
     def variations(self, first: int, last: int) -> Reals:
@@ -102,32 +113,66 @@ class Mixture:
         Where only two weights change, they change by the same amount w, and the step has size
         w times the distance of the two parts; other steps are computed as they are.
         """
-        models, weight = self.active(first, last)
-        sizes = np.zeros(last - first)
-        moved = (models[1:] != models[:-1]).any(axis=1) | (weight[1:] != weight[:-1]).any(axis=1)
-        steps = np.flatnonzero(moved)
-        i, j, change, simple = _two_that_change(models, weight, steps)
-        pairs, which = np.unique(np.stack([i[simple], j[simple]]), axis=1, return_inverse=True)
-        apart = np.array([self.distance(int(a), int(b)) for a, b in pairs.T])
-        sizes[steps[simple]] = change[simple] * apart[which] if apart.size else 0.0
-        for step in steps[~simple]:
-            sizes[step] = self._distance(self.at(first + step + 1) - self.at(first + step))
-        return sizes
+        return self._sizes(*self.active(first, last))
 
     def total(self, first: int, last: int) -> float:
         """Return the sum of the steps; it telescopes between the stops of the schedule."""
-        stops = self.schedule.stops(self.horizon)
-        if stops is None:
-            return math.fsum(
-                float(self.variations(t, min(t + _STEPS_A_CHUNK, last)).sum())
-                for t in range(first, last, _STEPS_A_CHUNK)
-            )
-        times = np.concatenate([[first], stops[(stops > first) & (stops < last)], [last]])
-        models, weight = self.schedule.active(times, self.horizon)
-        i, j, change, _ = _two_that_change(models, weight, np.arange(times.size - 1))
-        return math.fsum(
-            w * self.distance(int(a), int(b)) for a, b, w in zip(i, j, change, strict=True) if w > 0
+        sizes = itertools.chain.from_iterable(
+            self._sizes(*self.schedule.active(times, self.horizon)).tolist()
+            for times in self._stops_between(first, last)
         )
+        return math.fsum(sizes)
+
+    def _stops_between(self, first: int, last: int) -> Iterator[NDArray[np.int64]]:
+        """Yield `first`, the stops in between and `last`, some thousands at a time.
+
+        Each piece starts where the one before ended. Without known stops these are all times.
+        """
+        for stops in self.schedule.stretches(self.horizon):
+            low, high = max(first, int(stops[0])), min(last, int(stops[-1]))
+            if low < high:
+                inside = stops[(stops > low) & (stops < high)]
+                times = np.concatenate([[low], inside, [high]])
+                for k in range(0, times.size - 1, STEPS_A_CHUNK):
+                    yield times[k : k + STEPS_A_CHUNK + 1]
+
+    def _sizes(self, models: NDArray[np.int32], weight: Reals) -> Reals:
+        """Return the sizes of the steps from each row of weights to the next."""
+        sizes = np.zeros(len(weight) - 1)
+        moved = (models[1:] != models[:-1]).any(axis=1) | (weight[1:] != weight[:-1]).any(axis=1)
+        steps = np.flatnonzero(moved)
+        changes = _changes(models, weight, steps)
+        if changes.simple.any():
+            n = len(self.parts)
+            codes = (changes.loser * n + changes.gainer)[changes.simple]
+            pairs, which = np.unique(codes, return_inverse=True)
+            apart = np.array([self.distance(*divmod(int(code), n)) for code in pairs])
+            sizes[steps[changes.simple]] = changes.moved[changes.simple] * apart[which]
+        others = steps[~changes.simple]
+        piece = max(1, _CELLS_A_PIECE // math.prod(self.parts[0].shape))
+        for k in range(0, others.size, piece):
+            sizes[others[k : k + piece]] = self._others(models, weight, others[k : k + piece])
+        return sizes
+
+    def _others(self, models: NDArray[np.int32], weight: Reals, steps: NDArray[np.int64]) -> Reals:
+        """Return the sizes of steps in which more than two weights change."""
+        used = np.unique(models[[steps, steps + 1]])
+        place = np.searchsorted(used, models)
+        moved = _dense(place[steps + 1], weight[steps + 1], used.size)
+        moved -= _dense(place[steps], weight[steps], used.size)
+        *parts, base = (self.parts[k] for k in used)
+        if not parts:
+            return np.zeros(steps.size)
+        apart = [part - base for part in parts]
+        if isinstance(base, np.ndarray):
+            sizes: Reals = self._distance(np.tensordot(moved[:, :-1], np.stack(apart), 1))
+            return sizes
+        differences = (sum(map(operator.mul, row, apart)) for row in moved[:, :-1])
+        return np.array([self._distance(difference) for difference in differences])
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Travel between processes without what was kept."""
+        return type(self), (self.parts, self.schedule, self.horizon, self._distance)
 
 
 class Blend:
@@ -174,6 +219,10 @@ class Blend:
         present = np.sort(np.where(there, models, -1), axis=1)
         return np.unique(present, axis=0, return_inverse=True)[1].ravel()
 
+    def __reduce__(self) -> tuple[object, ...]:
+        """Travel between processes without tables."""
+        return type(self), (self.space, self.rewards, self.kernels)
+
     @functools.cached_property
     def _alias(self) -> tuple[NDArray[np.int64], NDArray[np.void]]:
         return alias_table(join_cells([cells_of(part) for part in self.kernels.parts]))
@@ -192,10 +241,23 @@ def alike(parts: Sequence[Transitions]) -> list[Transitions]:
     return found
 
 
-def _two_that_change(
-    models: NDArray[np.int32], weight: Reals, steps: NDArray[np.int64]
-) -> tuple[NDArray[np.int64], NDArray[np.int64], Reals, NDArray[np.bool_]]:
-    """Return for each step the models that lose and gain weight, how much, and if only those do."""
+def _dense(models: NDArray[np.int64], weight: Reals, n: int) -> Reals:
+    """Return one weight a model, zero for those not in play; one row a time."""
+    found = np.zeros((len(models), n))
+    np.add.at(found, (np.arange(len(models))[:, None], models), weight)
+    return found
+
+
+class _Changes(NamedTuple):
+    """For each step the models that lose and gain most, how much, and whether only those change."""
+
+    loser: NDArray[np.int64]
+    gainer: NDArray[np.int64]
+    moved: Reals
+    simple: NDArray[np.bool_]
+
+
+def _changes(models: NDArray[np.int32], weight: Reals, steps: NDArray[np.int64]) -> _Changes:
     before, after = steps, steps + 1
     ids = np.concatenate([models[before], models[after]], axis=1).astype(np.int64)
     change = np.concatenate([-weight[before], weight[after]], axis=1)
@@ -208,4 +270,4 @@ def _two_that_change(
     loser, gainer = np.argmin(change, axis=1), np.argmax(change, axis=1)
     at = np.arange(steps.size)
     simple = np.count_nonzero(change, axis=1) == 2
-    return ids[at, loser], ids[at, gainer], change[at, gainer], simple
+    return _Changes(ids[at, loser], ids[at, gainer], change[at, gainer], simple)

@@ -20,7 +20,8 @@ __all__ = ["Budgets"]
 
 Reals = NDArray[np.float64]
 
-_CHUNK = 1 << 16
+CHUNK = 1 << 16
+"""So many steps are looked at together where a series is not kept."""
 
 
 class Varying(Protocol):
@@ -72,18 +73,25 @@ class Budgets:
         """B_{p,t} for t = first..last-1."""
         return self._series[1]
 
-    @functools.cached_property
+    @property
     def changes(self) -> int:
         """The number of times t in the interval at which M_{t+1} differs from M_t."""
-        return sum(int(np.count_nonzero((r > 0) | (p > 0))) for r, p in self._chunks())
+        return self._summary[0]
 
-    @functools.cached_property
+    @property
     def largest_steps(self) -> tuple[float, float]:
         """The largest B_{r,t} and the largest B_{p,t}."""
-        largest = np.zeros(2)
+        return self._summary[1:]
+
+    @functools.cached_property
+    def _summary(self) -> tuple[int, float, float]:
+        """Changes and largest steps: one pass for both."""
+        changes, reward, transition = 0, 0.0, 0.0
         for r, p in self._chunks():
-            np.maximum(largest, (r.max(initial=0.0), p.max(initial=0.0)), out=largest)
-        return float(largest[0]), float(largest[1])
+            changes += int(np.count_nonzero((r > 0) | (p > 0)))
+            reward = max(reward, float(r.max(initial=0.0)))
+            transition = max(transition, float(p.max(initial=0.0)))
+        return changes, reward, transition
 
     def windows(self, length: int) -> tuple[Reals, Reals]:
         """Return the budgets of every `length` consecutive steps: what a window of W sees drift.
@@ -106,8 +114,8 @@ class Budgets:
         if "_series" in self.__dict__:
             yield self._series
             return
-        for first in range(self.first, self.last, _CHUNK):
-            yield self._source.variations(first, min(first + _CHUNK, self.last))
+        for first in range(self.first, self.last, CHUNK):
+            yield self._source.variations(first, min(first + CHUNK, self.last))
 
     def __repr__(self) -> str:
         return (

@@ -7,12 +7,6 @@ and, if action sets differ, `actions[s]`, the number of actions of each state.
 
 from __future__ import annotations
 
-import hashlib
-import os
-import struct
-import tempfile
-import zipfile
-import zlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -22,22 +16,37 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from windage.drift import builders
+from windage.drift.archive import Arrays, read_arrays, unreadable, write_arrays
 from windage.drift.blend import Blend
+from windage.drift.content import fingerprint, is_plain, passed, spec_of
 from windage.drift.model import DriftingMDP
 from windage.errors import ModelError, StateError, WindageError
 from windage.inputs import require_memory
-from windage.mdp import MDP, Transitions, cells_of, same_cells
+from windage.mdp import (
+    MDP,
+    Transitions,
+    cells_of,
+    check_rewards,
+    check_transitions,
+    rectangular,
+)
 from windage.noise import Noise
-from windage.schedules import Knots
-from windage.schedules.spec import from_spec, is_plain, to_spec
+from windage.schedules import Knots, Schedule
+from windage.schedules.spec import from_spec
 from windage.spaces import StateActions
+from windage.writing import as_path
 
-__all__ = ["fingerprint", "load", "save", "write_whole"]
+__all__ = ["fingerprint", "load", "save"]
 
 _FORMAT = 1
-_DAMAGE = (OSError, EOFError, ValueError, KeyError, SyntaxError, zipfile.BadZipFile, zlib.error,
-           struct.error, NotImplementedError, RuntimeError, TypeError)  # fmt: skip
-"""What NumPy and zipfile raise on a file that is not what it says."""
+_PLAIN = ("r", "p", "actions", "horizon")
+
+
+class _Version(msgspec.Struct):
+    """What every version writes into a header, whatever else is there."""
+
+    windage_model: int
 
 
 class _Header(msgspec.Struct, forbid_unknown_fields=True):
@@ -55,28 +64,36 @@ class _Header(msgspec.Struct, forbid_unknown_fields=True):
 
 
 def save(model: DriftingMDP, path: str | Path) -> None:
-    """Write a model; a stream is written as the models it passes through."""
+    """Write a model; one that is no blend is written as the models it passes through."""
     source = model.source
-    if isinstance(source, Blend) and _is_plain(source):
+    rewards: Sequence[NDArray[np.float64]]
+    kernels: Sequence[Transitions]
+    if isinstance(source, Blend) and is_plain(source):
         rewards, kernels = source.rewards.parts, source.kernels.parts
-        schedules = (source.kernels.schedule, source.rewards.schedule)
+        schedules: tuple[Schedule, Schedule] = (source.kernels.schedule, source.rewards.schedule)
     else:
-        times, rewards, kernels = _tabulated(model)
+        require_memory(
+            8.0 * model.horizon * model.space.n_pairs * model.space.n_states,
+            "horizon",
+            fix="save a shorter stretch, or keep the function that makes the model",
+        )
+        times, mdps = zip(*passed(model, range(1, model.horizon + 1)), strict=True)
+        rewards, kernels = [mdp.rewards for mdp in mdps], [mdp.transitions for mdp in mdps]
         schedules = (Knots(times, "step"),) * 2
     header = _Header(
         windage_model=_FORMAT,
         actions=model.space.counts.tolist(),
-        state_names=_plain(model.space.state_names),
-        action_names=_plain(model.space.action_names),
+        state_names=msgspec.to_builtins(model.space.state_names),
+        action_names=msgspec.to_builtins(model.space.action_names),
         horizon=model.horizon,
         noise=model.noise.kind,
         spread=model.noise.spread,
         name=model.name,
-        kernel_schedule=to_spec(schedules[0]),
-        reward_schedule=to_spec(schedules[1]),
+        kernel_schedule=spec_of(schedules[0]),
+        reward_schedule=spec_of(schedules[1]),
         sparse=not isinstance(kernels[0], np.ndarray),
     )
-    arrays: dict[str, NDArray[Any]] = {
+    arrays: Arrays = {
         "header": np.frombuffer(msgspec.json.encode(header), dtype=np.uint8),
         "rewards": np.stack(list(rewards)),
     }
@@ -89,20 +106,7 @@ def save(model: DriftingMDP, path: str | Path) -> None:
             }  # fmt: skip
     else:
         arrays["transitions"] = np.stack(list(kernels))
-    write_whole(path, arrays)
-
-
-def fingerprint(model: DriftingMDP) -> str:
-    """Return a number that tells models apart: from their content, not from who made them.
-
-    Models are looked at in up to 64 places; two that agree there to the last bit count as one.
-    """
-    digest = hashlib.sha256(f"{model.horizon} {model.noise!r} {model.space.counts}".encode())
-    for t in np.unique(np.linspace(1, model.horizon, 64).astype(np.int64)):
-        mdp = model.at(int(t))
-        for part in (mdp.rewards, *mdp.cells):
-            digest.update(np.ascontiguousarray(part).tobytes())
-    return digest.hexdigest()[:32]
+    write_arrays(path, arrays)
 
 
 def load(path: str | Path) -> DriftingMDP:
@@ -111,86 +115,51 @@ def load(path: str | Path) -> DriftingMDP:
     Raises
     ------
     StateError
-        The file is damaged, or is not a model.
+        The file is damaged, or is not a model, or was written by a newer version.
     ModelError
         The file can be read, but what it holds is not a model; the message says where.
     """
-    file = Path(path)
+    file = as_path(path)
+    arrays = read_arrays(file)
+    if "header" not in arrays:
+        return _plain_arrays(file, arrays)
     try:
-        with file.open("rb") as handle, zipfile.ZipFile(handle) as archive:
-            size = sum(entry.file_size for entry in archive.infolist())
-            require_memory(3.0 * size, str(file), fix="use a machine with more memory")
-            handle.seek(0)
-            with np.load(handle, allow_pickle=False) as content:
-                arrays = {name: content[name] for name in content.files}
-    except WindageError:
+        return _own(_header(file, arrays.pop("header")), arrays)
+    except StateError:
         raise
-    except FileNotFoundError:
-        raise StateError("there is no such file", field=str(file), fix="check the path") from None
-    except _DAMAGE as err:
-        raise _unreadable(file, str(err)) from None
-    if "header" in arrays:
-        return _own(file, arrays)
-    return _plain_arrays(file, arrays)
+    except (WindageError, ValueError, KeyError, IndexError, TypeError) as err:
+        raise unreadable(file, str(err) or type(err).__name__) from None
 
 
-def write_whole(path: str | Path, arrays: dict[str, NDArray[Any]]) -> None:
-    """Write an `.npz` so that a reader finds all of it or the file that was there before."""
-    target = Path(path)
+def _header(file: Path, content: NDArray[Any]) -> _Header:
+    data = content.tobytes()
     try:
-        handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=target.name, suffix=".tmp")
-    except OSError as err:
-        raise StateError(f"cannot be written ({err.strerror})", field=str(target)) from None
-    try:
-        with os.fdopen(handle, "wb") as file:
-            np.savez_compressed(file, **arrays)  # type: ignore[arg-type]
-            file.flush()
-            os.fsync(file.fileno())
-        Path(temporary).chmod(0o644)
-        Path(temporary).replace(target)
-        folder = os.open(target.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
-    except OSError as err:
-        raise StateError(f"cannot be written ({err.strerror})", field=str(target)) from None
-    finally:
-        Path(temporary).unlink(missing_ok=True)
+        version = msgspec.json.decode(data, type=_Version).windage_model
+        if version == _FORMAT:
+            return msgspec.json.decode(data, type=_Header)
+    except msgspec.DecodeError as err:
+        raise unreadable(file, f"header: {err}") from None
+    newer = version > _FORMAT
+    raise StateError(
+        f"format {version}, this version reads {_FORMAT}" + (": it is newer" if newer else ""),
+        field=str(file),
+        fix="update windage" if newer else "use the version of windage that wrote it",
+    )
 
 
-def _own(file: Path, arrays: dict[str, NDArray[Any]]) -> DriftingMDP:
-    try:
-        header = msgspec.json.decode(arrays["header"].tobytes(), type=_Header)
-        rewards = arrays["rewards"]
-        kernels: Sequence[Transitions]
-        if header.sparse:
-            shape = (sum(header.actions), len(header.actions))
-            kernels = [
-                csr_array(
-                    (arrays[f"probabilities_{k}"], arrays[f"states_{k}"], arrays[f"rows_{k}"]),
-                    shape=shape,
-                )
-                for k in range(len(rewards))
-            ]
-        else:
-            kernels = list(arrays["transitions"])
-    except (msgspec.DecodeError, KeyError, ValueError, IndexError) as err:
-        raise _unreadable(file, f"{type(err).__name__}: {err}") from None
-    if header.windage_model != _FORMAT:
-        raise StateError(
-            f"format {header.windage_model}, this version reads {_FORMAT}",
-            field=str(file),
-            fix="use the version of windage that wrote it",
-        )
+def _own(header: _Header, arrays: Arrays) -> DriftingMDP:
+    """Return the model of a file of the library's own; all of it must fit together."""
     space = StateActions(header.actions, header.state_names, header.action_names)
-    parts = max(len(rewards), len(kernels))
-    models = [
-        MDP(space, rewards[min(k, len(rewards) - 1)], kernels[min(k, len(kernels) - 1)])
-        for k in range(parts)
-    ]
+    rewards, kernels = arrays.pop("rewards"), _kernels(header, arrays)
+    if arrays:
+        raise ValueError(f"unknown arrays {sorted(arrays)}")
+    if rewards.dtype != np.float64 or rewards.shape != (len(kernels), space.n_pairs):
+        raise ValueError(
+            f"rewards of shape {rewards.shape} and type {rewards.dtype} "
+            f"for {len(kernels)} kernels over {space.n_pairs} pairs"
+        )
     model = DriftingMDP.blend(
-        models,
+        [MDP(space, r, p) for r, p in zip(rewards, kernels, strict=True)],
         from_spec(header.kernel_schedule),
         from_spec(header.reward_schedule),
         horizon=header.horizon,
@@ -200,61 +169,66 @@ def _own(file: Path, arrays: dict[str, NDArray[Any]]) -> DriftingMDP:
     return model
 
 
-def _plain_arrays(file: Path, arrays: dict[str, NDArray[Any]]) -> DriftingMDP:
-    missing = {"r", "p"} - set(arrays)
+def _kernels(header: _Header, arrays: Arrays) -> list[Transitions]:
+    shape = (sum(header.actions), len(header.actions))
+    if not header.sparse:
+        dense = arrays.pop("transitions")
+        if dense.dtype != np.float64 or dense.shape[1:] != shape:
+            raise ValueError(f"transitions of shape {dense.shape} and type {dense.dtype}")
+        return list(dense)
+    kernels = []
+    for k in range(sum(name.startswith("rows_") for name in arrays)):
+        values, states, rows = (
+            arrays.pop(f"{part}_{k}") for part in ("probabilities", "states", "rows")
+        )
+        kinds = [str(array.dtype) for array in (values, states, rows)]
+        if kinds != ["float64", "int32", "int64"]:
+            raise ValueError(f"kernel {k} has entries of types {kinds}")
+        kernels.append(csr_array((values, states, rows), shape=shape))
+    return kernels
+
+
+def _plain_arrays(file: Path, arrays: Arrays) -> DriftingMDP:
+    missing, unknown = {"r", "p"} - set(arrays), set(arrays) - set(_PLAIN)
     if missing:
         raise ModelError(
             f"has the arrays {sorted(arrays)}, not {' and '.join(sorted(missing))}",
             field=str(file),
             fix="save r[t, s, a] and p[t, s, a, s'] with numpy.savez(file, r=r, p=p)",
         )
-    space = StateActions(arrays["actions"]) if "actions" in arrays else None
-    if arrays["r"].ndim == 2:
-        model = MDP.from_arrays(arrays["r"], arrays["p"], space)
-        horizon = arrays.get("horizon", np.array(1000))
-        if horizon.ndim or horizon.dtype.kind not in "iu":
-            raise ModelError(
-                f"{horizon.tolist()!r} is not an integer",
-                field=f"{file}: horizon",
-                fix="save a single integer, the number of steps",
-            )
-        return DriftingMDP.stationary(model, horizon=int(horizon))
-    return DriftingMDP.from_arrays(arrays["r"], arrays["p"], space)
-
-
-def _tabulated(
-    model: DriftingMDP,
-) -> tuple[tuple[int, ...], list[NDArray[np.float64]], list[Transitions]]:
-    """Return the times at which a model changes and the arrays from then on."""
-    require_memory(
-        8.0 * model.horizon * model.space.n_pairs * model.space.n_states,
-        "horizon",
-        fix="save a shorter stretch, or keep the function that makes the model",
-    )
-    times, rewards, kernels = [1], [model.at(1).rewards], [model.at(1).transitions]
-    for t in range(2, model.horizon + 1):
-        now = model.at(t)
-        same = np.array_equal(now.rewards, rewards[-1]) and same_cells(
-            now.cells, cells_of(kernels[-1])
+    if unknown:
+        raise ModelError(
+            f"has the unknown arrays {sorted(unknown)}",
+            field=str(file),
+            fix=f"save no others than {', '.join(_PLAIN)}",
         )
-        if not same:
-            times.append(t)
-            rewards.append(now.rewards)
-            kernels.append(now.transitions)
-    return tuple(times), rewards, kernels
-
-
-def _is_plain(source: Blend) -> bool:
-    return is_plain(source.kernels.schedule) and is_plain(source.rewards.schedule)
-
-
-def _plain(names: Any) -> Any:
-    return msgspec.to_builtins(names)
-
-
-def _unreadable(file: Path, why: str) -> StateError:
-    return StateError(
-        f"cannot be read as a model ({why})",
-        field=str(file),
-        fix="pass an .npz file written by DriftingMDP.save or by numpy.savez(file, r=r, p=p)",
+    r, p = arrays["r"], arrays["p"]
+    space = StateActions(arrays["actions"]) if "actions" in arrays else None
+    if r.ndim != 2:
+        source = builders.from_arrays(r, p, space, normalize=None)
+        horizon = _horizon(file, arrays, len(source.rewards))
+        if horizon != len(source.rewards):
+            raise ModelError(
+                f"{horizon}, but r and p have {len(source.rewards)} times",
+                field=f"{file}: horizon",
+                fix="leave it out: it is the number of times",
+            )
+        return DriftingMDP._of(horizon, "bernoulli", source)
+    pairs = rectangular(r, p, space, leading=0)
+    mdp = MDP.trusted(
+        pairs[2],
+        check_rewards(pairs[2], pairs[0], field="r"),
+        check_transitions(pairs[2], pairs[1], field="p"),
     )
+    return DriftingMDP.stationary(mdp, horizon=_horizon(file, arrays, 1000))
+
+
+def _horizon(file: Path, arrays: Arrays, default: int) -> int:
+    horizon = arrays.get("horizon", np.array(default))
+    if horizon.ndim or horizon.dtype.kind not in "iu":
+        raise ModelError(
+            f"{horizon.tolist()!r} is not an integer",
+            field=f"{file}: horizon",
+            fix="save a single integer, the number of steps",
+        )
+    return int(horizon)

@@ -4,30 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from windage.drift.blend import Blend, Mixture, alike
+from windage.drift import builders
 from windage.drift.budgets import Budgets
 from windage.drift.reach import Disconnection, disconnections
-from windage.drift.stream import Stream
-from windage.drift.tables import Source, largest, largest_row
-from windage.errors import InputError, ModelError
-from windage.inputs import as_choice, as_horizon, as_integer
-from windage.mdp import (
-    MDP,
-    Transitions,
-    as_floats,
-    check_rewards,
-    check_transitions,
-    freeze,
-    rectangular,
-)
+from windage.drift.tables import Source
+from windage.errors import InputError
+from windage.inputs import as_horizon, as_integer, as_name
+from windage.mdp import MDP, Transitions
 from windage.noise import Noise
-from windage.schedules import Knots, Schedule, Steps, as_schedule
-from windage.schedules.steps import check_knots
+from windage.schedules import Steps
 from windage.spaces import StateActions
 
 if TYPE_CHECKING:
@@ -76,6 +66,8 @@ class DriftingMDP:
     Budgets(reward=1, transition=0, first=1, last=6)
     """
 
+    __slots__ = ("__weakref__", "_fingerprint", "_horizon", "_name", "_noise", "_source")
+
     def __init__(
         self,
         space: StateActions,
@@ -88,31 +80,20 @@ class DriftingMDP:
         noise: Noise | str = "bernoulli",
     ) -> None:
         T = as_horizon(horizon)
-        times = check_knots(knots, T)
-        schedule = Knots(times, as_choice(interpolation, "interpolation", ("linear", "step")))
-        at = [f"knot {k} (t={t})" for k, t in enumerate(times)]
-        rows = _one_a_knot(rewards, len(times), "rewards")
-        r = [check_rewards(space, row, at=place) for row, place in zip(rows, at, strict=True)]
-        kernels = _one_a_knot(transitions, len(times), "transitions")
-        p = [
-            check_transitions(space, one, at=place) for one, place in zip(kernels, at, strict=True)
-        ]
-        self._set(space, T, noise, _blend(space, r, schedule, p, schedule, T))
+        source = builders.from_knots(space, knots, rewards, transitions, interpolation, T)
+        self._set(T, noise, source)
 
-    def _set(self, space: StateActions, horizon: int, noise: Noise | str, source: Source) -> None:
-        self.space = space
-        self.horizon = horizon
-        self.noise = Noise.of(noise)
-        self.source = source
-        self.name: str | None = None
-        """The versioned id of an environment of the library, such as "riverswim-v0"."""
+    def _set(self, horizon: int, noise: Noise | str, source: Source) -> None:
+        self._horizon = horizon
+        self._noise = Noise.of(noise)
+        self._source = source
+        self._name: str | None = None
+        self._fingerprint: str | None = None
 
     @classmethod
-    def _of(
-        cls, space: StateActions, horizon: int, noise: Noise | str, source: Source
-    ) -> DriftingMDP:
+    def _of(cls, horizon: int, noise: Noise | str, source: Source) -> DriftingMDP:
         model = cls.__new__(cls)
-        model._set(space, horizon, noise, source)
+        model._set(horizon, noise, source)
         return model
 
     @classmethod
@@ -148,37 +129,14 @@ class DriftingMDP:
         DriftingMDP(StateActions.uniform(states=3, actions=2), horizon=100, noise=Noise.bernoulli())
         """
         T = as_horizon(horizon)
-        if not models:
-            raise ModelError("there are no base models", field="models", fix="pass at least one")
-        space = models[0].space
-        for k, model in enumerate(models):
-            if model.space != space:
-                raise ModelError(
-                    f"{model.space!r} is not {space!r}",
-                    field=f"models[{k}].space",
-                    fix="build all base models on one space",
-                )
-        kernel_weights = as_schedule(schedule, T)
-        reward_weights = (
-            kernel_weights
-            if reward_schedule is None
-            else as_schedule(reward_schedule, T, "reward_schedule")
-        )
-        for weights, field in ((kernel_weights, "schedule"), (reward_weights, "reward_schedule")):
-            if weights.n_models > len(models):
-                raise ModelError(
-                    f"speaks of {weights.n_models} models, there are {len(models)}",
-                    field=field,
-                    fix="pass as many base models as the schedule has weights",
-                )
-        r, p = [model.rewards for model in models], [model.transitions for model in models]
-        return cls._of(space, T, noise, _blend(space, r, reward_weights, p, kernel_weights, T))
+        return cls._of(T, noise, builders.from_models(models, schedule, reward_schedule, T))
 
     @classmethod
     def stationary(
         cls, model: MDP, *, horizon: int, noise: Noise | str = "bernoulli"
     ) -> DriftingMDP:
         """Return a model that does not drift at all."""
+        builders.as_model(model, "model")
         return cls.blend([model, model], Steps(), horizon=horizon, noise=noise)
 
     @classmethod
@@ -195,15 +153,8 @@ class DriftingMDP:
 
         Cells outside A_s are ignored. The horizon is the number of rows.
         """
-        r, p, space = rectangular(rewards, transitions, space, leading=1)
-        T = as_horizon(r.shape[0], "r")
-        for i in _suspects(r, p):
-            r[i] = check_rewards(space, r[i], field="r", at=f"t={i + 1}")
-            p[i] = check_transitions(space, p[i], field="p", at=f"t={i + 1}", normalize=normalize)
-        freeze(r, p)
-        return cls._of(
-            space, T, noise, Stream(space, lambda t: (r[t - 1], p[t - 1]), int(p[0].size))
-        )
+        source = builders.from_arrays(rewards, transitions, space, normalize=normalize)
+        return cls._of(as_horizon(len(source.rewards), "r"), noise, source)
 
     @classmethod
     def from_function(
@@ -216,27 +167,43 @@ class DriftingMDP:
     ) -> DriftingMDP:
         """Return the model `function(t) -> (rewards, transitions)`, both over pairs, t = 1..T.
 
-        The function must give the same answer whenever it is asked for the same t.
+        The function must give the same answer whenever it is asked for the same t. A model that is
+        sent to another process takes its function along, which must then be one of a module.
         """
         T = as_horizon(horizon)
+        return cls._of(T, noise, builders.from_function(function, space))
 
-        def model_at(t: int) -> tuple[Reals, Transitions]:
-            answer = function(t)
-            if not isinstance(answer, tuple) or len(answer) != 2:
-                raise ModelError(
-                    f"returned {type(answer).__name__}",
-                    field="function",
-                    where=f"t={t}",
-                    fix="return the tuple (rewards, transitions)",
-                )
-            return (
-                check_rewards(space, answer[0], at=f"t={t}"),
-                check_transitions(space, answer[1], at=f"t={t}"),
-            )
+    @property
+    def space(self) -> StateActions:
+        """States and actions."""
+        return self._source.space
 
-        first = model_at(1)[1]
-        cells = first.size if isinstance(first, np.ndarray) else first.nnz
-        return cls._of(space, T, noise, Stream(space, model_at, int(cells)))
+    @property
+    def horizon(self) -> int:
+        """T, the number of steps."""
+        return self._horizon
+
+    @property
+    def noise(self) -> Noise:
+        """The law of rewards around their mean."""
+        return self._noise
+
+    @property
+    def source(self) -> Source:
+        """What the models are made of: a `Blend` or a `Stream`."""
+        return self._source
+
+    @property
+    def name(self) -> str | None:
+        """The versioned id of an environment of the library, such as "riverswim-v0", or None.
+
+        A label, no part of the model: it alone may be set.
+        """
+        return self._name
+
+    @name.setter
+    def name(self, name: str | None) -> None:
+        self._name = None if name is None else as_name(name, "name")
 
     def at(self, t: int) -> MDP:
         """Return the stationary model that acts at time t."""
@@ -317,39 +284,14 @@ class DriftingMDP:
     def __repr__(self) -> str:
         return f"DriftingMDP({self.space!r}, horizon={self.horizon}, noise={self.noise!r})"
 
-
-def _blend(
-    space: StateActions,
-    rewards: Sequence[Reals],
-    reward_schedule: Schedule,
-    kernels: Sequence[Transitions],
-    kernel_schedule: Schedule,
-    horizon: int,
-) -> Blend:
-    return Blend(
-        space,
-        Mixture(list(rewards), reward_schedule, horizon, largest),
-        Mixture(alike(kernels), kernel_schedule, horizon, largest_row),
-    )
+    def __reduce__(self) -> tuple[object, ...]:
+        """Travel between processes without tables and what else can be made again."""
+        return _rebuilt, (type(self), self.horizon, self.noise, self.source, self.name)
 
 
-def _suspects(rewards: Reals, transitions: Reals) -> NDArray[np.int64]:
-    """Return the times whose arrays are not flawless: only these need a closer look."""
-    fine = ((rewards >= 0) & (rewards <= 1)).all(axis=1)
-    fine &= (transitions >= 0).all(axis=(1, 2))
-    fine &= (np.abs(transitions.sum(axis=2) - 1) <= 1e-15 * transitions.shape[2]).all(axis=1)
-    return np.flatnonzero(~fine)
-
-
-def _one_a_knot(values: Any, knots: int, field: str) -> Any:
-    if isinstance(values, (list, tuple)) and any(hasattr(value, "tocsr") for value in values):
-        found: Any = values
-    else:
-        found = as_floats(values, field)
-        if found.ndim == 0:
-            raise ModelError("is a single number", field=field, fix="pass one array a knot")
-    if len(found) != knots:
-        raise ModelError(
-            f"{len(found)} entries for {knots} knots", field=field, fix="pass one array a knot"
-        )
-    return found
+def _rebuilt(
+    cls: type[DriftingMDP], horizon: int, noise: Noise, source: Source, name: str | None
+) -> DriftingMDP:
+    model = cls._of(horizon, noise, source)
+    model.name = name
+    return model

@@ -8,15 +8,17 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from windage.drift import stream
 from windage.drift.blend import Blend
-from windage.drift.families import edges
+from windage.drift.families import edges, rising
 
 if TYPE_CHECKING:
     from windage.drift.model import DriftingMDP
 
 __all__ = ["Disconnection", "disconnections"]
 
-_CHUNK = 1 << 16
+CHUNK = 1 << 16
+"""So many times of a blend without known stops are looked at together."""
 
 
 class Disconnection(NamedTuple):
@@ -62,9 +64,10 @@ def _looks(model: DriftingMDP, start: int, end: int) -> Iterator[tuple[NDArray[n
     stops = source.kernels.schedule.stops(model.horizon) if isinstance(source, Blend) else None
     if isinstance(source, Blend) and stops is not None:
         near = edges(source.kernels, stops)
-        times = np.unique(np.concatenate([[start], near, near + 1]))
+        times = rising(np.array([start]), near, near + 1)
         yield times[(times >= start) & (times <= end)], end
         return
-    for first in range(start, end + 1, _CHUNK):
-        last = min(first + _CHUNK - 1, end)
+    size = CHUNK if isinstance(source, Blend) else stream.KEPT_STEPS  # what a stream finds stays
+    for first in range(start, end + 1, size):
+        last = min(first + size - 1, end)
         yield np.arange(first, last + 1), last

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from windage.inputs import require_memory
 from windage.mdp import Cells, Transitions
+from windage.spaces import StateActions
 
 __all__ = ["Source", "Tables", "alias_table", "join_cells", "largest", "largest_row"]
 
@@ -33,6 +34,8 @@ class Tables(NamedTuple):
 class Source(Protocol):
     """What a DriftingMDP is made of."""
 
+    space: StateActions
+
     def at(self, t: int) -> tuple[Reals, Transitions]:
         """Return rewards and transitions at time t."""
         ...
@@ -54,14 +57,16 @@ class Source(Protocol):
         ...
 
 
-def largest(difference: Reals) -> float:
-    """Return the max norm: how far rewards moved."""
-    return float(np.abs(difference).max())
+def largest(difference: Reals) -> Any:
+    """Return the max norm of a difference of rewards, or of each of many: how far they moved."""
+    return np.abs(difference).max(axis=-1)
 
 
-def largest_row(difference: Transitions) -> float:
-    """Return the largest L1 norm of a row: how far transition rows moved."""
-    return float(np.asarray(abs(difference).sum(axis=1)).max())
+def largest_row(difference: Transitions) -> Any:
+    """Return the largest L1 norm of a row, or one for each of many: how far rows moved."""
+    if isinstance(difference, np.ndarray):
+        return np.abs(difference).sum(axis=-1).max(axis=-1)
+    return np.asarray(abs(difference).sum(axis=1)).max()
 
 
 def join_cells(stack: Sequence[Cells]) -> Cells:

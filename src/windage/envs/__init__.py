@@ -57,11 +57,9 @@ def names() -> list[str]:
 
 def get(id: str) -> Environment:  # noqa: A002
     """Return the entry of an environment; a bare id gives the newest version."""
-    newest = {env.name: env for env in sorted(REGISTERED.values(), key=lambda env: env.id)}
+    newest = {env.name: env for env in sorted(REGISTERED.values(), key=lambda env: env.version)}
     known = newest | REGISTERED
-    if id in known:
-        return known[id]
-    return known[as_choice(id, "environment", [*newest, *REGISTERED])]
+    return known[as_choice(id, "environment", known)]
 
 
 def make(id: str, **parameters: Any) -> DriftingMDP:  # noqa: A002

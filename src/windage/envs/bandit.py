@@ -6,7 +6,7 @@ import numpy as np
 
 from windage.drift import DriftingMDP
 from windage.envs.registry import Facts, register
-from windage.inputs import as_choice, as_horizon, as_real
+from windage.inputs import as_choice, as_horizon
 from windage.mdp import MDP
 from windage.noise import Noise
 from windage.schedules import Cosine, Schedule, Steps
@@ -27,11 +27,11 @@ def _facts(
     cycles: float = 2.5,
     noise: Noise | str = "bernoulli",
 ) -> Facts:
-    del noise
+    T, schedule = _checked(horizon, shape, cycles, noise)
     before, after = (np.array(means) for means in _MEANS[shape])
     distance = float(np.abs(after - before).max())
     return Facts(
-        reward_budget=distance * _schedule(shape, cycles, horizon).variation(horizon),
+        reward_budget=distance * schedule.variation(T),
         transition_budget=0.0,
         diameter_bound=0.0,
     )
@@ -67,22 +67,24 @@ def bandit(
     Version history
         v0: first.
     """
-    T = as_horizon(horizon)
-    kind = as_choice(shape, "shape", _SHAPES)
-    as_real(cycles, "cycles", low=0)
-    before, after = _MEANS[kind]
+    T, schedule = _checked(horizon, shape, cycles, noise)
+    before, after = _MEANS[shape]
     space = StateActions([len(before)], action_names=[[f"arm {k + 1}" for k in range(len(before))]])
     stay = np.ones((len(before), 1))
     return DriftingMDP.blend(
         [MDP(space, before, stay), MDP(space, after, stay)],
-        _schedule(kind, cycles, T),
+        schedule,
         horizon=T,
         noise=noise,
     )
 
 
-def _schedule(shape: str, cycles: float, horizon: int) -> Schedule:
+def _checked(horizon: int, shape: str, cycles: float, noise: Noise | str) -> tuple[int, Schedule]:
+    T = as_horizon(horizon)
+    Noise.of(noise)
+    as_choice(shape, "shape", _SHAPES)
+    waves = Cosine(cycles)
     if shape == "waves":
-        return Cosine(cycles)
-    first, second = 3 * horizon // 10 + 1, horizon // 2 + 1
-    return Steps([first, second] if first < second else [])
+        return T, waves
+    first, second = 3 * T // 10 + 1, T // 2 + 1
+    return T, Steps([first, second] if first < second else [])

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from windage.drift import DriftingMDP
 from windage.envs.registry import Facts, register
-from windage.inputs import as_integer, as_real, require_memory
+from windage.inputs import as_horizon, as_real, as_size, require_memory
 from windage.mdp import MDP
 from windage.noise import Noise
 from windage.schedules import Cosine
@@ -32,12 +32,12 @@ def _facts(
     cycles: float = 2,
     noise: Noise | str = "bernoulli",
 ) -> Facts:
-    del noise
-    swings = Cosine(cycles).variation(horizon)
-    bid = min(budget, 2)  # the bid whose fortune changes most; the hot market is where it does
+    T, most, comes = _checked(horizon, budget, refill, noise)
+    swings = Cosine(cycles).variation(T)
+    bid = min(most, 2)  # the bid whose fortune changes most; the hot market is where it does
     change = float(_TAME[2, bid] - _FIERCE[2, bid])
     # Won or lost, tomorrow's budgets do not overlap, unless a refill makes up for a bid of 1.
-    apart = 2.0 if bid == 2 else 2 * (1 - refill)
+    apart = 2.0 if bid == 2 else 2 * (1 - comes)
     return Facts(
         reward_budget=_VALUES[2] * change * swings, transition_budget=apart * change * swings
     )
@@ -76,10 +76,8 @@ def bidding(
     Version history
         v0: first.
     """
-    most = as_integer(budget, "budget", low=1)
-    comes = as_real(refill, "refill", low=0, high=1, open_low=True, open_high=True)
-    as_real(cycles, "cycles", low=0)
-    require_memory(8.0 * 3 * 36 * (most + 1) ** 2, "budget", fix="ask for a smaller budget")
+    T, most, comes = _checked(horizon, budget, refill, noise)
+    schedule = Cosine(cycles)
     states = list(itertools.product(range(most + 1), range(len(_MARKETS))))
     bids = ["pass", "bid 1", "bid 2", "bid 3"]
     space = StateActions(
@@ -101,6 +99,14 @@ def bidding(
                     transitions[pair, then] += chance * coming * _MARKET_CHAIN[market]
         return MDP(space, rewards, transitions.reshape(space.n_pairs, -1))
 
-    return DriftingMDP.blend(
-        [model(_TAME), model(_FIERCE)], Cosine(cycles), horizon=horizon, noise=noise
-    )
+    return DriftingMDP.blend([model(_TAME), model(_FIERCE)], schedule, horizon=T, noise=noise)
+
+
+def _checked(
+    horizon: int, budget: int, refill: float, noise: Noise | str
+) -> tuple[int, int, float]:
+    T, most = as_horizon(horizon), as_size(budget, "budget")
+    Noise.of(noise)
+    comes = as_real(refill, "refill", low=0, high=1, open_low=True, open_high=True)
+    require_memory(8.0 * 3 * 36 * (most + 1) ** 2, "budget", fix="ask for a smaller budget")
+    return T, most, comes

@@ -10,7 +10,7 @@ from scipy.special import gammaln
 
 from windage.drift import DriftingMDP
 from windage.envs.registry import Facts, register
-from windage.inputs import as_horizon, as_integer, as_real, require_memory
+from windage.inputs import as_horizon, as_real, as_size, require_memory
 from windage.noise import Noise
 from windage.spaces import StateActions
 
@@ -25,6 +25,7 @@ _ILLNESS, _RECOVERY = 0.7, 0.1
 _SPREAD, _SEASON = 0.4, 0.5
 _KNOTS_A_CYCLE = 12  # months
 _VARIANT_AT = 0.6  # of the horizon
+_LEAST = 1e-290  # smaller probabilities are slow to compute with, and one over them overflows
 
 
 def _facts(
@@ -35,7 +36,7 @@ def _facts(
     importation: float = 0.01,
     noise: Noise | str = "bernoulli",
 ) -> Facts:
-    del horizon, population, cycles, variant, importation, noise
+    _checked(horizon, population, cycles, variant, importation, noise)
     return Facts(reward_budget=0.0)
 
 
@@ -70,20 +71,13 @@ def epidemic(
         Not known in closed form.
     Why communicating
         Any number of the healthy may bring the disease from outside and any number of the infected
-        may recover, so every count has positive probability after one step.
+        may recover, so every count has positive probability after one step (below 1e-290 it counts
+        as none; the counts next to the present one remain).
     Version history
         v0: first.
     """
-    T = as_horizon(horizon)
-    n = as_integer(population, "population", low=2)
-    waves = as_integer(cycles, "cycles", low=1)
-    factor = as_real(variant, "variant", low=1, high=2.5)
-    outside = as_real(importation, "importation", low=0, high=0.1, open_low=True)
-    months = _KNOTS_A_CYCLE * waves
-    require_memory(
-        8.0 * 4 * (months + 2) * 3 * (n + 1) ** 2,
-        "population",
-        fix="ask for fewer people or cycles",
+    T, n, months, factor, outside = _checked(
+        horizon, population, cycles, variant, importation, noise
     )
     space = StateActions(
         [1] + [len(_MEASURES)] * n,
@@ -100,6 +94,27 @@ def epidemic(
         horizon=T,
         noise=noise,
     )
+
+
+def _checked(
+    horizon: int,
+    population: int,
+    cycles: int,
+    variant: float,
+    importation: float,
+    noise: Noise | str,
+) -> tuple[int, int, int, float, float]:
+    T, n = as_horizon(horizon), as_size(population, "population", low=2)
+    Noise.of(noise)
+    months = _KNOTS_A_CYCLE * as_size(cycles, "cycles")
+    factor = as_real(variant, "variant", low=1, high=2.5)
+    outside = as_real(importation, "importation", low=0, high=0.1, open_low=True)
+    require_memory(
+        8.0 * 4 * (months + 2) * 3 * (n + 1) ** 2,
+        "population",
+        fix="ask for fewer people or cycles",
+    )
+    return T, n, months, factor, outside
 
 
 def _calendar(horizon: int, months: int, variant: float) -> tuple[list[int], list[float]]:
@@ -123,6 +138,7 @@ def _kernel(space: StateActions, beta: float, importation: float) -> Reals:
         falls_ill = 1 - (1 - beta * _CONTACTS[a] / n) ** s + importation
         still_ill = _binomial(int(s), 1 - _RECOVERY)
         rows[pair] = np.convolve(still_ill, _binomial(n - int(s), falls_ill))
+    rows[rows < _LEAST] = 0.0
     return rows
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,7 +11,7 @@ from scipy.special import gammaln
 
 from windage.drift import DriftingMDP
 from windage.envs.registry import Facts, register
-from windage.inputs import as_horizon, as_integer, as_real, require_memory
+from windage.inputs import as_horizon, as_integer, as_real, as_size, require_memory
 from windage.mdp import MDP
 from windage.noise import Noise
 from windage.schedules import Knots
@@ -21,6 +22,7 @@ __all__ = ["inventory"]
 Reals = NDArray[np.float64]
 
 _SLOW, _BUSY, _LUMPY = range(3)
+_DEAREST = 1e100  # sums of costs stay finite
 
 
 def _facts(
@@ -34,12 +36,18 @@ def _facts(
     zeta: float | None = None,
     noise: Noise | str = "bernoulli",
 ) -> Facts:
-    del noise
-    least = _least_demand(zeta, capacity)
-    times, order = _calendar(horizon, seasons)
-    laws = _laws(capacity, least)
-    carried = [_carried(law, holding_cost, shortage_cost) for law in laws]
-    scale = _largest_cost(carried, order_cost, unit_cost)
+    T, most, least, costs = _checked(
+        horizon,
+        capacity,
+        seasons,
+        zeta,
+        noise,
+        (order_cost, unit_cost, holding_cost, shortage_cost),
+    )
+    times, order = _calendar(T, seasons)
+    laws = _laws(most, least)
+    carried = [_carried(law, costs.holding, costs.shortage) for law in laws]
+    scale = _largest_cost(carried, costs)
     moves = list(itertools.pairwise(order))
     whole = len(times) == 2 * seasons + 1 + (seasons > 1)
     return Facts(
@@ -93,25 +101,24 @@ def inventory(
     Version history
         v0: first.
     """
-    T = as_horizon(horizon)
-    most = as_integer(capacity, "capacity", low=1)
-    as_integer(seasons, "seasons", low=1, high=1000)
-    fixed, each = as_real(order_cost, "order_cost", low=0), as_real(unit_cost, "unit_cost", low=0)
-    hold = as_real(holding_cost, "holding_cost", low=0)
-    short = as_real(shortage_cost, "shortage_cost", low=0, open_low=True)
-    least = as_real(_least_demand(zeta, most), "zeta", low=0, high=1 / (most + 1), open_low=True)
-    pairs = (most + 1) * (most + 2) // 2
-    require_memory(8.0 * 5 * pairs * (most + 1), "capacity", fix="ask for a smaller capacity")
+    T, most, least, costs = _checked(
+        horizon,
+        capacity,
+        seasons,
+        zeta,
+        noise,
+        (order_cost, unit_cost, holding_cost, shortage_cost),
+    )
     space = StateActions(
         most + 1 - np.arange(most + 1),
         state_names=[f"{s} on hand" for s in range(most + 1)],
         action_names=[[f"order {a}" for a in range(most + 1 - s)] for s in range(most + 1)],
     )
     level = space.state_of + space.action_of
-    ordering = fixed * (space.action_of > 0) + each * space.action_of
+    ordering = costs.order * (space.action_of > 0) + costs.unit * space.action_of
     laws = _laws(most, least)
-    carried = [_carried(law, hold, short) for law in laws]
-    scale = _largest_cost(carried, fixed, each)
+    carried = [_carried(law, costs.holding, costs.shortage) for law in laws]
+    scale = _largest_cost(carried, costs)
     models = [
         MDP(space, 1 - (ordering + cost[level]) / scale, _left_over(law)[level])
         for law, cost in zip(laws, carried, strict=True)
@@ -120,8 +127,36 @@ def inventory(
     return DriftingMDP.blend([models[k] for k in order], Knots(times), horizon=T, noise=noise)
 
 
-def _least_demand(zeta: float | None, capacity: int) -> float:
-    return 0.2 / (capacity + 1) if zeta is None else zeta
+class _Costs(NamedTuple):
+    order: float
+    unit: float
+    holding: float
+    shortage: float
+
+
+def _checked(
+    horizon: int,
+    capacity: int,
+    seasons: int,
+    zeta: float | None,
+    noise: Noise | str,
+    costs: tuple[float, float, float, float],
+) -> tuple[int, int, float, _Costs]:
+    """The horizon, the capacity, the least probability of a demand and the costs."""
+    T, most = as_horizon(horizon), as_size(capacity, "capacity")
+    Noise.of(noise)
+    as_integer(seasons, "seasons", low=1, high=1000)
+    named = zip(_Costs._fields, costs, strict=True)
+    priced = _Costs(
+        *(
+            as_real(cost, f"{name}_cost", low=0, high=_DEAREST, open_low=name == "shortage")
+            for name, cost in named
+        )
+    )
+    least = 0.2 / (most + 1) if zeta is None else zeta
+    pairs = (most + 1) * (most + 2) // 2
+    require_memory(8.0 * 5 * pairs * (most + 1), "capacity", fix="ask for a smaller capacity")
+    return T, most, as_real(least, "zeta", low=0, high=1 / (most + 1), open_low=True), priced
 
 
 def _calendar(horizon: int, seasons: int) -> tuple[tuple[int, ...], list[int]]:
@@ -175,8 +210,8 @@ def _carried(law: Reals, holding_cost: float, shortage_cost: float) -> Reals:
     return cost
 
 
-def _largest_cost(carried: list[Reals], order_cost: float, unit_cost: float) -> float:
+def _largest_cost(carried: list[Reals], costs: _Costs) -> float:
     """The dearest level, reached from an empty shelf, under the worst of the laws."""
     worst = np.max(carried, axis=0)
     pieces = np.arange(worst.size)
-    return float((worst + order_cost * (pieces > 0) + unit_cost * pieces).max())
+    return float((worst + costs.order * (pieces > 0) + costs.unit * pieces).max())

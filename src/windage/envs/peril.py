@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from windage.drift import DriftingMDP
 from windage.envs.registry import Facts, register
 from windage.errors import InputError
-from windage.inputs import as_horizon, as_integer
+from windage.inputs import as_horizon, as_integer, as_size, require_memory
 from windage.mdp import MDP
 from windage.noise import Noise
 from windage.schedules import Steps
@@ -25,17 +25,20 @@ _P1 = np.array([[[1.0, 0], [0, 1]], [[0, 1], [1, 0]]])  # a1 stays, a2 -> 2, b1 
 _P2 = _P1[:, ::-1]  # the two actions of each state have changed places
 
 
+class _Unsaid(int):
+    """A default, told from the same number when somebody says it."""
+
+
 def _facts(
     horizon: int | None = None,
     tau: int = 50,
-    repeats: int = 5,
+    repeats: int = _Unsaid(5),
     noise: Noise | str = "bernoulli",
 ) -> Facts:
-    del noise
-    T = 4 * tau * repeats if horizon is None else horizon
+    T, each = _checked(horizon, tau, repeats, noise)
     return Facts(
-        reward_budget=float((T - 1) // (2 * tau)),
-        transition_budget=2.0 * ((T - 1) // tau),
+        reward_budget=float((T - 1) // (2 * each)),
+        transition_budget=2.0 * ((T - 1) // each),
         diameter_bound=1.0,
     )
 
@@ -44,7 +47,7 @@ def _facts(
 def peril(
     horizon: int | None = None,
     tau: int = 50,
-    repeats: int = 5,
+    repeats: int = _Unsaid(5),
     noise: Noise | str = "bernoulli",
 ) -> DriftingMDP:
     """Two states whose kernel changes every tau steps: each model is easy, their average is not.
@@ -55,8 +58,8 @@ def peril(
         a1, a2 in state 1 and b1, b2 in state 2, all deterministic. Under p1: a1 and b1 stay, a2
         and b2 change state; under p2 the two actions of a state have changed places.
     Drift
-        p1 on [1, tau], p2 on [tau + 1, 2 tau], and so on; `repeats` cycles of 4 tau, or as much of
-        them as the horizon holds. The state that pays 1 is "2" in the first half of a cycle and
+        p1 on [1, tau], p2 on [tau + 1, 2 tau], and so on; `repeats` cycles of 4 tau, or as many as
+        a given horizon holds. The state that pays 1 is "2" in the first half of a cycle and
         "1" in the second; the other pays 0.
     B_r
         The number of half-cycles less one.
@@ -69,9 +72,7 @@ def peril(
     Version history
         v0: first.
     """
-    each = as_integer(tau, "tau", low=1)
-    cycles = as_integer(repeats, "repeats", low=1)
-    T = 4 * each * cycles if horizon is None else as_horizon(horizon)
+    T, each = _checked(horizon, tau, repeats, noise)
     return DriftingMDP.blend(
         [_paying(1, _P1), _paying(0, _P2)],
         Steps(range(each + 1, T + 1, each)),
@@ -79,6 +80,23 @@ def peril(
         horizon=T,
         noise=noise,
     )
+
+
+def _checked(horizon: int | None, tau: int, repeats: int, noise: Noise | str) -> tuple[int, int]:
+    """The horizon and tau; a horizon and repeats that contradict one another are refused."""
+    each = as_size(tau, "tau")
+    cycles = as_size(repeats, "repeats")
+    Noise.of(noise)
+    steps = 4 * each * cycles
+    T = as_horizon(steps if horizon is None else horizon)
+    if horizon is not None and not isinstance(repeats, _Unsaid) and steps != T:
+        raise InputError(
+            f"{cycles} cycles of 4 tau are {steps} steps, the horizon is {T}",
+            field="repeats",
+            fix="give the horizon or the repeats, not both",
+        )
+    require_memory(200.0 * (T / each), "horizon", fix="ask for fewer changes: a larger tau")
+    return T, each
 
 
 class Replay(NamedTuple):

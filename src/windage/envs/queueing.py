@@ -8,7 +8,7 @@ import numpy as np
 
 from windage.drift import DriftingMDP
 from windage.envs.registry import Facts, register
-from windage.inputs import as_integer, as_real, require_memory
+from windage.inputs import as_horizon, as_size, require_memory
 from windage.mdp import MDP
 from windage.noise import Noise
 from windage.schedules import Cosine
@@ -28,12 +28,12 @@ def _facts(
     cycles: float = 2,
     noise: Noise | str = "bernoulli",
 ) -> Facts:
-    del noise
-    swings = (_BUSY - _QUIET) * Cosine(cycles).variation(horizon)
+    T, most = _checked(horizon, capacity, noise)
+    swings = (_BUSY - _QUIET) * Cosine(cycles).variation(T)
     return Facts(
         reward_budget=_VALUE / 4 * swings,
         transition_budget=2 * swings,
-        diameter_bound=_fill_up(capacity, _QUIET, _RATES["slow"]),
+        diameter_bound=_fill_up(most, _QUIET, _RATES["slow"]),
     )
 
 
@@ -77,11 +77,8 @@ def queue(
     Version history
         v0: first.
     """
-    most = as_integer(capacity, "capacity", low=1)
-    as_real(cycles, "cycles", low=0)
-    require_memory(
-        8.0 * 3 * 6 * (most + 1) ** 2, "capacity", fix="ask for a queue of smaller capacity"
-    )
+    T, most = _checked(horizon, capacity, noise)
+    schedule = Cosine(cycles)
     choices = list(itertools.product((True, False), _RATES))  # admit or not, and the speed
     offered = [choices[: len(_RATES)], *[choices] * most]
     space = StateActions(
@@ -108,6 +105,13 @@ def queue(
                 pair += 1
         return MDP(space, rewards, transitions)
 
-    return DriftingMDP.blend(
-        [model(_BUSY), model(_QUIET)], Cosine(cycles), horizon=horizon, noise=noise
+    return DriftingMDP.blend([model(_BUSY), model(_QUIET)], schedule, horizon=T, noise=noise)
+
+
+def _checked(horizon: int, capacity: int, noise: Noise | str) -> tuple[int, int]:
+    T, most = as_horizon(horizon), as_size(capacity, "capacity")
+    Noise.of(noise)
+    require_memory(
+        8.0 * 3 * 6 * (most + 1) ** 2, "capacity", fix="ask for a queue of smaller capacity"
     )
+    return T, most

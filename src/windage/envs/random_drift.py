@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 from windage.drift import DriftingMDP
 from windage.envs.registry import Facts, register
 from windage.errors import InputError
-from windage.inputs import as_choice, as_horizon, as_integer, as_real, as_seed, require_memory
+from windage.inputs import as_choice, as_horizon, as_real, as_seed, as_size, require_memory
 from windage.mdp import MDP
 from windage.noise import Noise
 from windage.schedules import Burst, Cosine, Linear, Schedule, Steps, Walk
@@ -33,11 +34,13 @@ def _facts(
     seed: int = 0,
     noise: Noise | str = "bernoulli",
 ) -> Facts:
-    del horizon, actions, shape, seed, noise
+    asked = _checked(
+        horizon, states, actions, reward_budget, transition_budget, shape, mixing, seed, noise
+    )
     return Facts(
-        reward_budget=reward_budget,
-        transition_budget=transition_budget if states > 1 else 0.0,
-        diameter_bound=states / mixing if states > 1 else 0.0,
+        reward_budget=asked.reward_budget,
+        transition_budget=asked.transition_budget,
+        diameter_bound=asked.states / asked.mixing if asked.states > 1 else 0.0,
     )
 
 
@@ -75,21 +78,17 @@ def random_drift(
     Version history
         v0: first.
     """
-    T = as_horizon(horizon)
-    S, A = as_integer(states, "states", low=1), as_integer(actions, "actions", low=1)
-    kappa = as_real(mixing, "mixing", low=0, high=1, open_low=True)
-    as_choice(shape, "shape", _SHAPES)
-    require_memory(8.0 * 6 * S * S * A, "states", fix="ask for fewer states or actions")
-    space = StateActions.uniform(S, A)
-    rng = stream(as_seed(seed), "envs.random_drift")
-    first, second = (_kernel(rng, space, kappa) for _ in range(2))
+    asked = _checked(
+        horizon, states, actions, reward_budget, transition_budget, shape, mixing, seed, noise
+    )
+    space = StateActions.uniform(asked.states, asked.actions)
+    rng = stream(asked.seed, "envs.random_drift")
+    first, second = (_kernel(rng, space, asked.mixing) for _ in range(2))
     here, there = rng.random((2, space.n_pairs))
-    kernel_schedule, pull = _fitted(
-        shape, transition_budget, float(np.abs(second - first).sum(axis=1).max()), T, seed,
-        "transition_budget",
-    )  # fmt: skip
+    apart = float(np.abs(second - first).sum(axis=1).max())
+    kernel_schedule, pull = _fitted(asked, "transition_budget", apart)
     reward_schedule, reward_pull = _fitted(
-        shape, reward_budget, float(np.abs(there - here).max()), T, seed, "reward_budget"
+        asked, "reward_budget", float(np.abs(there - here).max())
     )
     return DriftingMDP.blend(
         [
@@ -98,9 +97,57 @@ def random_drift(
         ],
         kernel_schedule,
         reward_schedule,
-        horizon=T,
+        horizon=asked.horizon,
         noise=noise,
     )
+
+
+class _Asked(NamedTuple):
+    """The parameters, checked."""
+
+    horizon: int
+    states: int
+    actions: int
+    reward_budget: float
+    transition_budget: float
+    shape: str
+    mixing: float
+    seed: int
+
+
+def _checked(
+    horizon: int,
+    states: int,
+    actions: int,
+    reward_budget: float,
+    transition_budget: float,
+    shape: str,
+    mixing: float,
+    seed: int,
+    noise: Noise | str,
+) -> _Asked:
+    Noise.of(noise)
+    asked = _Asked(
+        as_horizon(horizon),
+        as_size(states, "states"),
+        as_size(actions, "actions"),
+        as_real(reward_budget, "reward_budget", low=0),
+        as_real(transition_budget, "transition_budget", low=0),
+        as_choice(shape, "shape", _SHAPES),
+        as_real(mixing, "mixing", low=0, high=1, open_low=True),
+        as_seed(seed),
+    )
+    still = asked.states == 1 or (asked.actions == 1 and asked.mixing == 1)
+    if still and asked.transition_budget > 0:
+        why = "one state" if asked.states == 1 else "rows that are all uniform"
+        raise InputError(
+            f"{asked.transition_budget} cannot be drifted by a model with {why}",
+            field="transition_budget",
+            fix="ask for a budget of 0, or for more states",
+        )
+    cells = float(asked.states) ** 2 * asked.actions
+    require_memory(8.0 * 6 * cells, "states", fix="ask for fewer states or actions")
+    return asked
 
 
 def _kernel(rng: np.random.Generator, space: StateActions, mixing: float) -> NDArray[np.float64]:
@@ -110,27 +157,27 @@ def _kernel(rng: np.random.Generator, space: StateActions, mixing: float) -> NDA
     return rows
 
 
-def _fitted(
-    shape: str, budget: float, distance: float, horizon: int, seed: int, field: str
-) -> tuple[Schedule, float]:
+def _fitted(asked: _Asked, field: str, distance: float) -> tuple[Schedule, float]:
     """Return a schedule and how far to go towards the second model, so that the budget is met.
 
-    The schedule's variation must reach budget / distance; among those of the shape the one with the
-    fewest swings is taken, and the second model is pulled in by what it has too much.
+    A drift all the way from one model to the other moves by the schedule's variation times their
+    distance. Schedules of the shape are tried with ever more swings until that reaches the budget;
+    the excess is taken off by going only a part of the way. Fewer swings may do, since their number
+    grows by a fifth at a time.
     """
-    wanted = as_real(budget, field, low=0)
-    if wanted == 0 or distance <= 1e-12:  # with one state there is nowhere to drift
+    wanted: float = getattr(asked, field)
+    if wanted == 0:
         return Steps(), 0.0
-    own = int(stream(seed, f"envs.random_drift.{field}").integers(1 << 62))
+    own = int(stream(asked.seed, f"envs.random_drift.{field}").integers(1 << 62))
     most, swings = 0.0, 1  # rewards and kernels must not follow one and the same walk
-    while (schedule := _shaped(shape, swings, horizon, own)) is not None:
-        reach = schedule.variation(horizon) * distance
+    while (schedule := _shaped(asked.shape, swings, asked.horizon, own)) is not None:
+        reach = schedule.variation(asked.horizon) * distance
         if reach >= wanted:
             return schedule, wanted / reach
         most = max(most, reach)
         swings = math.ceil(1.2 * swings)
     raise InputError(
-        f"{wanted} is more than {horizon} steps of shape {shape!r} can drift",
+        f"{wanted} is more than {asked.horizon} steps of shape {asked.shape!r} can drift",
         field=field,
         fix=f"ask for {most:.3g} at the most, or a longer horizon",
     )

@@ -44,7 +44,12 @@ class Environment:
     @property
     def name(self) -> str:
         """The id without its version."""
-        return re.sub(r"-v\d+$", "", self.id)
+        return self.id.rpartition("-v")[0]
+
+    @property
+    def version(self) -> int:
+        """The number after the name."""
+        return int(self.id.rpartition("-v")[2])
 
     @property
     def summary(self) -> str:
@@ -73,7 +78,9 @@ def register(
     id: str,  # noqa: A002
     facts: Callable[..., Facts],
 ) -> Callable[[Callable[..., DriftingMDP]], Callable[..., DriftingMDP]]:
-    """Register the function below as the environment with this id."""
+    """Register the function below as the environment with this id, a name and `-v` and a number."""
+    if not re.fullmatch(r"[a-z0-9-]+-v\d+", id):
+        raise InputError(f"{id!r} has no version", field="id", fix="end it with -v0")
 
     def keep(build: Callable[..., DriftingMDP]) -> Callable[..., DriftingMDP]:
         REGISTERED[id] = Environment(id, build, facts)

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from windage.drift import DriftingMDP
 from windage.envs.registry import Facts, register
-from windage.inputs import as_horizon, as_integer, require_memory
+from windage.inputs import as_horizon, as_size, require_memory
 from windage.noise import Noise
 from windage.spaces import StateActions
 
@@ -26,8 +26,8 @@ def _facts(
     days: int = 1,
     noise: Noise | str = "bernoulli",
 ) -> Facts:
-    del horizon, days, noise
-    return Facts(diameter_bound=((zones - 1) // 2 + 1) / _ARRIVES)
+    _, n, _ = _checked(horizon, zones, days, noise)
+    return Facts(diameter_bound=((n - 1) // 2 + 1) / _ARRIVES)
 
 
 @register("ride-v0", _facts)
@@ -63,10 +63,8 @@ def ride(
     Version history
         v0: first.
     """
-    T = as_horizon(horizon)
-    n, each = as_integer(zones, "zones", low=4), as_integer(days, "days", low=1)
+    T, n, each = _checked(horizon, zones, days, noise)
     knots = _KNOTS_A_DAY * each + 1
-    require_memory(8.0 * 3 * knots * 3 * n * n, "zones", fix="ask for fewer zones or days")
     ring = n - 1
     neighbours = [[(z - 1) % ring, (z + 1) % ring] for z in range(ring)] + [[0]]
     neighbours[0].append(ring)
@@ -90,6 +88,18 @@ def ride(
     rewards /= 1 + _MOVE_COST
     times, kept = np.unique(1 + np.arange(knots) * (T - 1) // (knots - 1), return_index=True)
     return DriftingMDP(space, times, rewards[kept], transitions[kept], horizon=T, noise=noise)
+
+
+def _checked(horizon: int, zones: int, days: int, noise: Noise | str) -> tuple[int, int, int]:
+    T, n, each = (
+        as_horizon(horizon),
+        as_size(zones, "zones", low=4),
+        as_size(days, "days"),
+    )
+    Noise.of(noise)
+    knots = _KNOTS_A_DAY * each + 1
+    require_memory(8.0 * 3 * knots * 3 * n * n, "zones", fix="ask for fewer zones or days")
+    return T, n, each
 
 
 def _riders(day: float, days: int, ring: int) -> tuple[Reals, Reals]:

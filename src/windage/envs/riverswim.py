@@ -9,7 +9,7 @@ from scipy.sparse import csr_array
 
 from windage.drift import DriftingMDP
 from windage.envs.registry import Facts, register
-from windage.inputs import as_horizon, as_integer, as_real
+from windage.inputs import as_horizon, as_real, as_size, require_memory
 from windage.mdp import MDP
 from windage.noise import Noise
 from windage.schedules import Cosine, Steps
@@ -19,6 +19,7 @@ __all__ = ["riverswim", "riverswim_mdp"]
 
 _DOWN, _FIRST_UP, _LAST_STAY = 0.05, 0.6, 0.6
 _SPARSE_FROM = 500  # states: a chain has three non-zeros a row
+_BYTES_A_STATE = 600.0  # of a sparse chain while it is made
 
 
 def _facts(
@@ -26,15 +27,20 @@ def _facts(
     states: int = 6,
     noise: Noise | str = "bernoulli",
 ) -> Facts:
-    del noise
-    half_wave = (1 - math.cos(2 * math.pi / horizon)) / 2
+    T, n = _checked(horizon, states, noise)
+    half_wave = (1 - math.cos(2 * math.pi / T)) / 2
     return Facts(
-        reward_budget=3 * 0.7 if horizon >= 4 else None,
-        transition_budget=(
-            None if horizon % 2 or horizon < 4 else 0.5 * (2 - half_wave) if states > 2 else 0.0
-        ),
-        diameter_bound=_swim_up(states, up=0.35),
+        reward_budget=3 * 0.7 if T >= 4 else None,
+        transition_budget=(None if T % 2 or T < 4 else 0.5 * (2 - half_wave) if n > 2 else 0.0),
+        diameter_bound=_swim_up(n, up=0.35),
     )
+
+
+def _checked(horizon: int, states: int, noise: Noise | str) -> tuple[int, int]:
+    T, n = as_horizon(horizon), as_size(states, "states", low=2)
+    Noise.of(noise)
+    require_memory(_BYTES_A_STATE * n, "states", fix="ask for fewer states")
+    return T, n
 
 
 def _swim_up(states: int, up: float) -> float:
@@ -74,12 +80,12 @@ def riverswim(
     Version history
         v0: first.
     """
-    T = as_horizon(horizon)
+    T, n = _checked(horizon, states, noise)
     swaps = sorted({j * T // 4 + 1 for j in (1, 2, 3)} - {1})
     return DriftingMDP.blend(
         [
-            riverswim_mdp(states, up=0.6, left_reward=0.05, right_reward=1.0),
-            riverswim_mdp(states, up=0.35, left_reward=0.6, right_reward=0.3),
+            riverswim_mdp(n, up=0.6, left_reward=0.05, right_reward=1.0),
+            riverswim_mdp(n, up=0.35, left_reward=0.6, right_reward=0.3),
         ],
         Cosine(cycles=1),
         Steps(swaps),
@@ -102,8 +108,13 @@ def riverswim_mdp(
     >>> riverswim_mdp(3).transitions[3]
     array([0.05, 0.6 , 0.35])
     """
-    n = as_integer(states, "states", low=2)
+    n = as_size(states, "states", low=2)
     rise = as_real(up, "up", low=0, high=1 - _DOWN, open_low=True)
+    paid = (
+        as_real(left_reward, "left_reward", low=0, high=1),
+        as_real(right_reward, "right_reward", low=0, high=1),
+    )
+    require_memory(_BYTES_A_STATE * n, "states", fix="ask for fewer states")
     space = StateActions.uniform(n, 2, action_names=["left", "right"])
     s = np.arange(n)
     below, above = np.maximum(s - 1, 0), np.minimum(s + 1, n - 1)
@@ -114,5 +125,5 @@ def riverswim_mdp(
     values = np.concatenate([np.ones(n), down, 1 - down - climb, climb])
     transitions = csr_array((values, (rows, columns)), shape=(2 * n, n))
     rewards = np.zeros(2 * n)
-    rewards[0], rewards[-1] = left_reward, right_reward
+    rewards[0], rewards[-1] = paid
     return MDP(space, rewards, transitions if n >= _SPARSE_FROM else transitions.toarray())

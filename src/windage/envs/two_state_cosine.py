@@ -6,7 +6,7 @@ import math
 
 from windage.drift import DriftingMDP
 from windage.envs.registry import Facts, register
-from windage.inputs import as_integer
+from windage.inputs import as_horizon, as_size
 from windage.mdp import MDP
 from windage.noise import Noise
 from windage.schedules import Cosine
@@ -21,10 +21,10 @@ def _facts(
     transition_cycles: int = 1,
     noise: Noise | str = "bernoulli",
 ) -> Facts:
-    del noise
+    T, r_cycles, p_cycles = _checked(horizon, reward_cycles, transition_cycles, noise)
     return Facts(
-        reward_budget=_cosine_budget(0.8, reward_cycles, horizon),
-        transition_budget=_cosine_budget(1.6, transition_cycles, horizon),
+        reward_budget=_cosine_budget(0.8, r_cycles, T),
+        transition_budget=_cosine_budget(1.6, p_cycles, T),
         diameter_bound=2.0,
     )
 
@@ -65,8 +65,7 @@ def two_state_cosine(
     Version history
         v0: first.
     """
-    r_cycles = as_integer(reward_cycles, "reward_cycles", low=0)
-    p_cycles = as_integer(transition_cycles, "transition_cycles", low=0)
+    T, r_cycles, p_cycles = _checked(horizon, reward_cycles, transition_cycles, noise)
     space = StateActions.uniform(2, 2, action_names=["hold", "switch"])
 
     def extreme(c: float, e: float) -> MDP:
@@ -78,6 +77,17 @@ def two_state_cosine(
         [extreme(1.0, 0.9), extreme(-1.0, 0.1)],
         Cosine(p_cycles),
         Cosine(r_cycles),
-        horizon=horizon,
+        horizon=T,
         noise=noise,
+    )
+
+
+def _checked(
+    horizon: int, reward_cycles: int, transition_cycles: int, noise: Noise | str
+) -> tuple[int, int, int]:
+    Noise.of(noise)
+    return (
+        as_horizon(horizon),
+        as_size(reward_cycles, "reward_cycles", low=0),
+        as_size(transition_cycles, "transition_cycles", low=0),
     )

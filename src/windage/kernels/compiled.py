@@ -4,15 +4,69 @@ Fast math would let the compiler reorder sums, and then the fused run and the st
 could differ in the last bit. Reference counting is off (`_nrt=False`): kernels allocate nothing,
 and counting references to the dozen arrays of a world would cost five times as much as a step
 does. A kernel that tries to allocate does not compile (docs/adr/0002).
+
+Numba's cache notices a change of the file a function stands in, not of a function it calls in
+another file. Kernels call each other across files, so the contents of all files a kernel builds on
+are part of its address in the cache (docs/adr/0003).
 """
 
 from __future__ import annotations
 
+import functools
+import hashlib
+import re
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from numba import njit
+from numba.core.caching import FunctionCache
 
-_OPTIONS: dict[str, Any] = {"cache": True, "nogil": True, "error_model": "numpy", "_nrt": False}
+_OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False}
 
-compiled = njit(**_OPTIONS)
-inlined = njit(**_OPTIONS, forceinline=True)
+
+_HERE = Path(__file__).parent
+_IMPORTS = re.compile(r"^from windage\.kernels\b(?:.*\($[^)]*|.*)", re.MULTILINE)
+
+
+@functools.cache
+def _text(name: str) -> str:
+    return (_HERE / f"{name}.py").read_text(encoding="utf-8")
+
+
+@functools.cache
+def _sources(name: str) -> str:
+    """Return a hash of a kernel file and of all kernel files it builds on."""
+    files = {path.stem for path in _HERE.glob("*.py")}
+    found, new = {name}, {name}
+    while new:
+        lines = "\n".join(line for file in new for line in _IMPORTS.findall(_text(file)))
+        new = (set(re.findall(r"\w+", lines)) & files) - found
+        found |= new
+    return hashlib.sha256("\0".join(map(_text, sorted(found))).encode()).hexdigest()
+
+
+class _Cache(FunctionCache):
+    """Numba's cache, with the sources of a kernel and of what it calls in the key."""
+
+    def _index_key(self, sig: Any, codegen: Any) -> tuple[Any, ...]:
+        stem = self._py_func.__module__.rpartition(".")[2]
+        sources = _sources(stem) if (_HERE / f"{stem}.py").exists() else ""
+        return (*super()._index_key(sig, codegen), sources)
+
+
+def _compile(function: Callable[..., Any], **options: Any) -> Any:
+    kernel = njit(**_OPTIONS, **options)(function)
+    if hasattr(kernel, "enable_caching"):  # a plain function when compiling is switched off
+        kernel._cache = _Cache(function)
+    return kernel
+
+
+def compiled(function: Callable[..., Any]) -> Any:
+    """Compile a kernel."""
+    return _compile(function)
+
+
+def inlined(function: Callable[..., Any]) -> Any:
+    """Compile a kernel into whatever calls it."""
+    return _compile(function, forceinline=True)

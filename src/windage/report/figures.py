@@ -6,12 +6,13 @@ Figures are plain `matplotlib.figure.Figure` objects: no window opens, nothing g
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter
 from numpy.typing import NDArray
 
@@ -21,14 +22,14 @@ from windage.report.panels import (
     GREY,
     STYLES,
     describe,
+    frame,
     note,
     number,
     page,
     plain,
     steps,
-    time_axis,
 )
-from windage.report.paths import path_panels, short_state_names
+from windage.report.paths import are_numbered, path_panels, short_state_names
 from windage.report.traces import (
     BINS,
     Curves,
@@ -49,6 +50,7 @@ __all__ = ["drift_figure"]
 Reals = NDArray[np.float64]
 
 _MOST_CURVES = 60
+_HATCHES = ("///", "\\\\\\", "|||", "---", "xxx", "...", "+++")
 
 
 def drift_figure(
@@ -88,16 +90,13 @@ def drift_figure(
     describe(panels[0], "Mean rewards" + coarse, "mean reward", lines, "state, action")
     curves = kernel_curves(model, times, _MOST_CURVES)
     lines = _curve_panel(panels[1], model, times, curves, _move_label)
-    describe(panels[1], "Transition probabilities" + coarse, "probability", lines, "s -action-> s'")
+    key = "s -action-> s'" + (", states by number" if are_numbered(model.space) else "")
+    describe(panels[1], "Transition probabilities" + coarse, "probability", lines, key)
     _budget_panel(panels[2], model, times)
     if run is not None:
         path_panels(panels[3], panels[4], model, run, agent)
-    time_axis(panels, model.horizon)
-    sizes = {"T": model.horizon, "$B_r$": budgets.reward, "$B_p$": budgets.transition}
-    facts = [f"{name} = {number(size)}" for name, size in sizes.items()]
-    figure.suptitle(
-        "    ".join([plain(title or model.name or "model", longest=60), *facts]), fontsize=15
-    )
+    facts = {"$B_r$": number(budgets.reward), "$B_p$": number(budgets.transition)}
+    frame(figure, panels, model, title, facts, filled=panels[3] if run is not None else None)
     return figure
 
 
@@ -107,11 +106,11 @@ def _curve_panel(
     times: Times,
     curves: Curves,
     label: Callable[[DriftingMDP, int], str],
-) -> list[Line2D]:
+) -> list[Line2D | Patch]:
     """Draw the curves that move most in colour, the others in grey; return what to name."""
-    lines: list[Line2D] = []
+    keys: list[Line2D | Patch] = []
     shown = min(curves.moving, len(COLOURS))
-    opacity = 0.5 if is_crowded(times) else 1.0  # blocks must not hide each other
+    draw = _draw_band if is_crowded(times) else _draw_curve
     for curve in range(curves.entries.size):
         x, y = _course(model, times, curves.values[:, curve])
         if curve >= shown:
@@ -119,21 +118,37 @@ def _curve_panel(
             continue
         alike = int(curves.alike[curve]) - 1
         text = label(model, int(curves.entries[curve])) + (f"  (+{alike} alike)" if alike else "")
-        lines += panel.plot(
-            x, y, drawstyle="steps-post", color=COLOURS[curve], linestyle=STYLES[curve % 2],
-            linewidth=1.8, zorder=3, alpha=opacity, label=text,
-        )  # fmt: skip
+        keys.append(draw(panel, x, y, curve, text))
     rest = curves.total - int(curves.alike[:shown].sum())
     if rest:
         drawn = int(curves.alike[shown:].sum())
         still = curves.moving == shown < curves.entries.size
         kind = "constant" if still else "others" if rest > 1 else "other"
         more = f", {drawn:,} drawn" if drawn < rest else ""
-        lines.append(Line2D([], [], color=GREY, linewidth=0.8, label=f"{rest:,} {kind}{more}"))
+        keys.append(Line2D([], [], color=GREY, linewidth=0.8, label=f"{rest:,} {kind}{more}"))
     if not curves.moving:
         panel.set_ylim(-0.05, 1.05)
         note(panel, "no drift")
-    return lines
+    return keys
+
+
+def _draw_curve(panel: Axes, x: Times, y: Reals, curve: int, label: str) -> Line2D:
+    (line,) = panel.plot(
+        x, y, drawstyle="steps-post", color=COLOURS[curve], linestyle=STYLES[curve % 2],
+        linewidth=1.8, zorder=3, label=label,
+    )  # fmt: skip
+    return line
+
+
+def _draw_band(panel: Axes, x: Times, y: Reals, curve: int, label: str) -> Patch:
+    """Draw the range of a curve in every time bin; hatches show bands through each other."""
+    look: dict[str, Any] = {
+        "facecolor": "none", "edgecolor": COLOURS[curve], "hatch": _HATCHES[curve % len(_HATCHES)]
+    }  # fmt: skip
+    low, high = np.append(y[0:-1:2], y[-3]), np.append(y[1:-1:2], y[-2])
+    edges = np.append(x[0:-1:2], x[-1])
+    panel.fill_between(edges, low, high, step="post", linewidth=1.0, zorder=3, **look)
+    return Patch(label=label, linewidth=1.0, **look)
 
 
 def _budget_panel(panel: Axes, model: DriftingMDP, times: Times) -> None:
@@ -149,9 +164,9 @@ def _budget_panel(panel: Axes, model: DriftingMDP, times: Times) -> None:
         panel.set_ylim(-0.05, 1)
         note(panel, "no drift")
     else:
-        panel.set_ylim(bottom=0)
+        panel.set_ylim(bottom=-0.03 * max(totals[0][-1], totals[1][-1]))  # a line at 0 shows
     panel.yaxis.set_major_formatter(FuncFormatter(lambda size, _: number(size)))
-    describe(panel, "Variation budgets", "sum of steps so far", lines)
+    describe(panel, "Variation budgets", "variation so far", lines)
 
 
 def _course(model: DriftingMDP, times: Times, values: Reals) -> tuple[Times, Reals]:

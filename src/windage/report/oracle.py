@@ -18,12 +18,12 @@ from windage.report.bands import bands_of, draw_bands, label_bands
 from windage.report.panels import (
     COLOURS,
     describe,
+    frame,
     note,
     number,
     page,
     plain,
     steps,
-    time_axis,
     upwards,
 )
 from windage.report.traces import envelope, sample_times
@@ -75,17 +75,11 @@ def oracle_figure(
     _gain_panel(gains, model, known, runs or {})
     _diameter_panel(diameters, model, known)
     draw_bands(policies, model, known.policies, bands)
-    time_axis(panels, model.horizon)
-    for panel in (gains, diameters):
-        panel.grid(axis="x", color="#E4E4E4", linewidth=0.6)
-        panel.set_axisbelow(True)
-    facts = [
-        plain(title or model.name or "model", longest=50),
-        f"T = {number(model.horizon)}",
-        rf"mean $\rho^*_t$ = {number(known.mean_gain)}",
-        f"$D_{{max}}$ = {_diameter(known.largest.lower)}",
-    ]
-    figure.suptitle("    ".join(facts), fontsize=15)
+    facts = {
+        r"mean $\rho^*_t$": number(known.mean_gain),
+        "$D_{max}$": _diameter(known.largest.lower),
+    }
+    frame(figure, panels, model, title, facts, filled=policies)
     label_bands(figure, policies, model, known.policies, bands)
     return figure
 

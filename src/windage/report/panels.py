@@ -1,4 +1,4 @@
-"""What all panels share: colours, time axes, legends, numbers and names."""
+"""What all pages share: colours, frames, legends, numbers and names."""
 
 from __future__ import annotations
 
@@ -11,11 +11,14 @@ from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 from numpy.typing import NDArray
 
+from windage.drift import DriftingMDP
+
 __all__ = [
     "COLOURS",
     "GREY",
     "STYLES",
     "describe",
+    "frame",
     "literal",
     "note",
     "number",
@@ -28,6 +31,8 @@ __all__ = [
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 """Okabe and Ito's colours for every eye, without the yellow that white paper swallows."""
+
+_LONG = 1_000_000  # steps
 
 GREY = "#B8B8B8"
 STYLES = ("-", "--")
@@ -42,15 +47,46 @@ def page(heights: list[float]) -> tuple[Figure, list[Axes]]:
     return figure, list(panels[:, 0])
 
 
-def time_axis(panels: list[Axes], horizon: int) -> None:
+def frame(
+    figure: Figure,
+    panels: list[Axes],
+    model: DriftingMDP,
+    title: str | None,
+    facts: dict[str, str],
+    filled: Axes | None = None,
+) -> None:
+    """Give a page its heading and its panels a time axis, at the bottom; call it last.
+
+    Parameters
+    ----------
+    figure, panels
+        What `page` returned.
+    model
+        What is shown.
+    title
+        What to call it; its id if not given.
+    facts
+        What the heading says of it besides T.
+    filled
+        The panel that a grid would cut through.
+    """
+    time_axis(panels, model.horizon, filled)
+    words = [f"{name} = {value}" for name, value in {"T": number(model.horizon), **facts}.items()]
+    heading = [plain(title or model.name or "model", longest=50), *words]
+    figure.suptitle("    ".join(heading), fontsize=15)
+
+
+def time_axis(panels: list[Axes], horizon: int, filled: Axes | None = None) -> None:
     """Give panels that share their time axis its scale, at the bottom, and take away frames."""
     for panel in panels:
-        if not panel.collections:  # a grid would cut through what is filled
-            panel.grid(axis="x", color="#E4E4E4", linewidth=0.6)
         panel.spines[["top", "right"]].set_visible(False)
+        if panel is not filled:  # a grid would cut through it
+            panel.grid(axis="x", color="#E4E4E4", linewidth=0.6)
+            panel.set_axisbelow(True)
     lowest = panels[-1]
     lowest.set_xlim(1, horizon + 1)
-    lowest.xaxis.set_major_locator(MaxNLocator(nbins=10, integer=True))
+    ticks = 10 if horizon < _LONG else 5  # more of the long numbers would run into each other
+    lowest.xaxis.set_major_locator(MaxNLocator(nbins=ticks, integer=True))
     lowest.xaxis.set_major_formatter(FuncFormatter(lambda t, _: f"{t:,.0f}"))
     lowest.set_xlabel("time t (steps)")
 

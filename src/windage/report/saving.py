@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import matplotlib as mpl
 from matplotlib.figure import Figure
 
 from windage.errors import InputError
+from windage.writing import write_whole
 
 __all__ = ["picture_kind", "save_figure"]
 
@@ -26,22 +25,13 @@ def save_figure(figure: Figure, path: str | Path) -> None:
 
     The folder is made if there is none.
     """
-    target = Path(path)
-    kind = picture_kind(target)
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=target.name, suffix=".tmp")
-    except OSError as err:
-        raise _unwritable(target, err) from None
-    try:
-        with os.fdopen(handle, "wb") as file, mpl.rc_context({"svg.hashsalt": "windage"}):
+    kind = picture_kind(path)
+
+    def draw(file: BinaryIO) -> None:
+        with mpl.rc_context({"svg.hashsalt": "windage"}):
             figure.savefig(file, format=kind, metadata=_UNDATED[kind])
-        Path(temporary).chmod(0o644)
-        Path(temporary).replace(target)
-    except OSError as err:
-        raise _unwritable(target, err) from None
-    finally:
-        Path(temporary).unlink(missing_ok=True)
+
+    write_whole(path, draw, make_folder=True)
 
 
 def picture_kind(path: str | Path) -> str:
@@ -58,12 +48,3 @@ def picture_kind(path: str | Path) -> str:
             fix="name a file that ends in .png, .svg or .pdf",
         )
     return kind
-
-
-def _unwritable(target: Path, err: OSError) -> InputError:
-    why = "its folder is a file" if isinstance(err, FileExistsError) else err.strerror
-    return InputError(
-        f"cannot be written ({why})",
-        field=str(target),
-        fix="name a file in a folder you may write to",
-    )

@@ -35,6 +35,7 @@ BINS = 1000
 _STOPS_A_BIN = 64  # more turns than that between two pixels make a solid block anyway
 _JUMPS = 250  # the largest steps a model without known stops is looked at around
 _CHUNK = 1 << 20
+_STEPS_A_SUM = 200  # to sum up a stretch of a blend costs as much as to look at so many steps
 _STILL = 1e-12  # a range below this is rounding
 _SAME = 1e-9  # curves that differ by less look like one
 
@@ -72,12 +73,8 @@ def sample_times(model: DriftingMDP, bins: int = BINS, most: int = _STOPS_A_BIN)
     if 2 * bins >= T:
         return np.arange(1, T + 1)
     grid = np.linspace(1, T, bins).astype(np.int64)
-    source = model.source
-    stops: list[Times | None] = [None]
-    if isinstance(source, Blend):
-        stops = [mixture.schedule.stops(T) for mixture in (source.rewards, source.kernels)]
-    known = [times for times in stops if times is not None]
-    if len(known) < len(stops):
+    known, complete = _stops(model)
+    if not complete:
         known.append(_largest_steps(model))
     turns = np.unique(np.concatenate(known))
     place = np.searchsorted(grid, turns)
@@ -105,6 +102,10 @@ def kernel_curves(model: DriftingMDP, times: Times, most: int) -> Curves:
 
 def accumulated(model: DriftingMDP, times: Times) -> tuple[Reals, Reals]:
     """Return what B_r and B_p have grown to by each time: the sums of the steps before it."""
+    known, complete = _stops(model)
+    stops = sum(part.size for part in known)
+    if complete and times.size * (stops + _STEPS_A_SUM) < model.horizon:
+        return _telescoped(model, times)
     found = np.zeros((2, times.size))
     so_far = np.zeros(2)
     for first, *steps in _steps(model):
@@ -114,6 +115,19 @@ def accumulated(model: DriftingMDP, times: Times) -> tuple[Reals, Reals]:
             found[k, here] = sums[times[here] - first - 1]
             so_far[k] = sums[-1]
     return found[0], found[1]
+
+
+def _telescoped(model: DriftingMDP, times: Times) -> tuple[Reals, Reals]:
+    """Add up the budgets from one time to the next: each is read off the few stops between."""
+    sizes = np.zeros((2, times.size))
+    first = 1
+    for k, t in enumerate(times.tolist()):
+        if t > first:
+            piece = model.budgets(first, t)
+            sizes[:, k] = piece.reward, piece.transition
+            first = t
+    reward, transition = np.cumsum(sizes, axis=1)
+    return reward, transition
 
 
 def envelope(times: Times, values: Reals, bins: int = BINS) -> tuple[Times, Reals]:
@@ -220,6 +234,17 @@ def _values(array: Any, entries: Times) -> Reals:
 def _marks(times: Times) -> Reals:
     marks: Reals = np.cos(np.arange(times.size) ** 1.5)
     return marks
+
+
+def _stops(model: DriftingMDP) -> tuple[list[Times], bool]:
+    """Return the known times at which rewards and kernels turn or jump, and whether all are."""
+    source = model.source
+    if not isinstance(source, Blend):
+        return [], False
+    both = (source.rewards.schedule, source.kernels.schedule)
+    found = (schedule.stops(model.horizon) for schedule in both)
+    known = [times for times in found if times is not None]
+    return known, len(known) == len(both)
 
 
 def _steps(model: DriftingMDP) -> Iterator[tuple[int, Reals, Reals]]:

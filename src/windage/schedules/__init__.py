@@ -3,10 +3,11 @@
 A schedule says how much of each base model there is at time t of a horizon T: `weights(t, T)` is a
 point of the simplex. Most move between two models; `position` is then the weight of model 1, and
 `stops` lists times between which it is monotone, which makes variations telescope. Anything with a
-method `weights(t, T)` is a schedule.
+method `weights(t, T)` is a schedule; with `weights_many(times, T)` it is a fast one.
 """
 
-from windage.schedules.base import Custom, Schedule, TwoModelSchedule, as_schedule
+from windage.schedules.base import Schedule, TwoModelSchedule
+from windage.schedules.custom import Custom, as_schedule
 from windage.schedules.steps import Knots, Steps
 from windage.schedules.waves import Burst, Cosine, Linear, Walk
 

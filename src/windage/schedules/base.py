@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from typing import Protocol, runtime_checkable
+from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from windage.errors import ModelError
+from windage.inputs import as_horizon, as_integer, as_integers
 
-__all__ = ["Custom", "HasWeights", "Reals", "Schedule", "Times", "TwoModelSchedule", "as_schedule"]
+__all__ = ["PIECE", "Reals", "Schedule", "Times", "TwoModelSchedule", "in_pieces"]
 
 Times = NDArray[np.int64]
 Reals = NDArray[np.float64]
+
+PIECE = 1 << 16
+"""So many times are looked at together where a schedule is gone through."""
 
 
 class Schedule(ABC):
@@ -40,13 +43,29 @@ class Schedule(ABC):
         Between two of them weight only moves from one model to one other.
         """
 
+    def stretches(self, horizon: int) -> Iterator[Times]:
+        """Yield the stops piece by piece, each piece starting at the last time of the one before.
+
+        Where the stops are not known these are all times. Sums over the steps of a long horizon are
+        made from this: no piece is large, whatever the number of stops.
+        """
+        stops = self.stops(horizon)
+        yield from in_pieces(1, horizon) if stops is None else (stops,)
+
     def weights(self, t: ArrayLike, horizon: int) -> Reals:
-        """Return the weights at `t`: a vector, or one row a time if `t` is an array."""
-        times = np.atleast_1d(np.asarray(t, dtype=np.int64))
-        models, weight = self.active(times, horizon)
+        """Return the weights at `t`: a vector, or one row a time if `t` is a list of times."""
+        T = as_horizon(horizon)
+        one = not hasattr(t, "__len__") or (isinstance(t, np.ndarray) and t.ndim == 0)
+        if one:
+            times = np.array([as_integer(t, "t", low=1, high=T)])
+        else:
+            times = as_integers(t, "t", low=1, high=T)
+        models, weight = self.active(times, T)
         dense = np.zeros((times.size, self.n_models))
-        np.add.at(dense, (np.arange(times.size)[:, None], models), weight)
-        return dense if np.ndim(t) else dense[0]
+        row = np.arange(times.size)
+        for column in range(models.shape[1]):  # a model may be in play twice
+            dense[row, models[:, column]] += weight[:, column]
+        return dense[0] if one else dense
 
     def variation(self, horizon: int) -> float:
         """Return how much weight moves over the horizon: half the L1 variation of the weights.
@@ -55,9 +74,12 @@ class Schedule(ABC):
         >>> Cosine(cycles=3).variation(600)  # six half-waves, less the way from t = 0 to t = 1
         5.999...
         """
-        stops = self.stops(horizon)
-        times = np.arange(1, horizon + 1) if stops is None else stops
-        return 0.5 * math.fsum(np.abs(np.diff(self.weights(times, horizon), axis=0)).ravel())
+        T = as_horizon(horizon)
+        moved = (
+            float(np.abs(np.diff(self.weights(times, T), axis=0)).sum())
+            for times in self.stretches(T)
+        )
+        return 0.5 * math.fsum(moved)
 
 
 class TwoModelSchedule(Schedule):
@@ -86,60 +108,7 @@ class TwoModelSchedule(Schedule):
         return models, weight
 
 
-@runtime_checkable
-class HasWeights(Protocol):
-    """The least a schedule of one's own must offer."""
-
-    def weights(self, t: int, horizon: int, /) -> ArrayLike:
-        """Return the weights at time t: non-negative, summing to one."""
-        ...
-
-
-class Custom(Schedule):
-    """A schedule of one's own: any object with `weights(t, T)`, asked one time after another."""
-
-    def __init__(self, inner: HasWeights, horizon: int) -> None:
-        self.inner = inner
-        self._n_models = 0
-        self._n_models = self._row(1, horizon).size
-
-    @property
-    def n_models(self) -> int:
-        """As many as the object's weights."""
-        return self._n_models
-
-    def active(self, times: Times, horizon: int) -> tuple[NDArray[np.int32], Reals]:
-        """Return all models, the heaviest last."""
-        weight = np.stack([self._row(int(t), horizon) for t in times])
-        models = np.argsort(weight, axis=1, kind="stable").astype(np.int32)
-        return models, np.take_along_axis(weight, models, axis=1)
-
-    def stops(self, horizon: int) -> None:
-        """Return nothing: the object only answers for single times."""
-        del horizon
-
-    def _row(self, t: int, horizon: int) -> Reals:
-        row = np.asarray(self.inner.weights(t, horizon), dtype=np.float64)
-        legal = row.ndim == 1 and row.size > 0 and bool(np.isfinite(row).all() and (row >= 0).all())
-        if not legal or abs(row.sum() - 1.0) > 1e-9 or row.size != (self._n_models or row.size):
-            raise ModelError(
-                f"{row.tolist()} is not a point of the simplex",
-                field="schedule.weights",
-                where=f"t={t}",
-                fix="return non-negative numbers that sum to 1, as many at every t",
-            )
-        scaled: Reals = row / row.sum()
-        return scaled
-
-
-def as_schedule(schedule: object, horizon: int, field: str = "schedule") -> Schedule:
-    """Return `schedule` as one of the library's, wrapping an object that only has `weights`."""
-    if isinstance(schedule, Schedule):
-        return schedule
-    if isinstance(schedule, HasWeights):
-        return Custom(schedule, horizon)
-    raise ModelError(
-        f"{schedule!r} has no method weights(t, T)",
-        field=field,
-        fix="pass one of windage.schedules, or an object with weights(t, T)",
-    )
+def in_pieces(first: int, last: int) -> Iterator[Times]:
+    """Yield all times from first to last piece by piece, each starting where the last one ended."""
+    for begin in range(first, max(last, first + 1), PIECE):
+        yield np.arange(begin, min(begin + PIECE, last) + 1)

@@ -32,13 +32,15 @@ def to_spec(schedule: Schedule) -> dict[str, Any]:
 
 def from_spec(spec: dict[str, Any]) -> Schedule:
     """Return the schedule that `to_spec` wrote."""
-    fields = dict(spec)
+    fields = dict(spec) if isinstance(spec, dict) else {}
     kind = fields.pop("kind", None)
-    if kind not in _SAVED or set(fields) != set(_SAVED[kind]):
-        raise ModelError(f"{spec!r} is no known schedule", field="schedule")
-    for name in ("times", "order"):
-        if fields.get(name) is not None:
-            fields[name] = tuple(fields[name])
+    known = isinstance(kind, str) and kind in _SAVED
+    if not known or set(fields) != set(_SAVED[kind]):
+        raise ModelError(
+            f"{spec!r} is no known schedule",
+            field="schedule",
+            fix=f"give a kind, one of {', '.join(_SAVED)}, and its parameters",
+        )
     return _KINDS[kind](**fields)
 
 

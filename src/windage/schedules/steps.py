@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from windage.errors import ModelError
-from windage.inputs import LAST_TIME, as_choice, as_integers
+from windage.inputs import LAST_TIME, as_choice, as_horizon, as_integers
 from windage.schedules.base import Reals, Schedule, Times
 
 __all__ = ["Knots", "Steps", "check_knots"]
@@ -53,7 +53,7 @@ class Knots(Schedule):
 
     def stops(self, horizon: int) -> Times:
         """Return the knots; for steps also the times before them."""
-        return _stops_at(self._times[1:], horizon, jumps=self.interpolation == "step")
+        return _stops_at(self._times[1:], as_horizon(horizon), jumps=self.interpolation == "step")
 
 
 @dataclass(frozen=True)
@@ -70,11 +70,11 @@ class Steps(Schedule):
     order: tuple[int, ...] | None = None
 
     def __init__(self, times: Iterable[int] = (), order: Iterable[int] | None = None) -> None:
-        jumps = as_integers(np.asarray(list(times), dtype=None), "times", low=1, error=ModelError)
+        jumps = as_integers(times, "times", low=1, error=ModelError)
         _rising(jumps, "times")
         object.__setattr__(self, "times", tuple(map(int, jumps)))
         if order is not None:
-            models = as_integers(list(order), "order", low=0, error=ModelError)
+            models = as_integers(order, "order", low=0, error=ModelError)
             if models.size != jumps.size + 1:
                 raise ModelError(
                     f"{models.size} models for {jumps.size} jumps",
@@ -98,7 +98,7 @@ class Steps(Schedule):
 
     def stops(self, horizon: int) -> Times:
         """Return the jumps and the times before them."""
-        return _stops_at(self._arrays[0], horizon, jumps=True)
+        return _stops_at(self._arrays[0], as_horizon(horizon), jumps=True)
 
     @functools.cached_property
     def _arrays(self) -> tuple[Times, Times | None]:
@@ -108,9 +108,8 @@ class Steps(Schedule):
 
 def check_knots(knots: object, horizon: int) -> tuple[int, ...]:
     """Return knot times: integers that rise from 1 and stay within the horizon."""
-    times = as_integers(
-        np.atleast_1d(np.asarray(knots)), "knots", low=1, high=horizon, error=ModelError
-    )
+    one = isinstance(knots, (int, np.integer)) or (isinstance(knots, np.ndarray) and not knots.ndim)
+    times = as_integers([knots] if one else knots, "knots", low=1, high=horizon, error=ModelError)
     if times.size == 0 or times[0] != 1:
         raise ModelError(
             f"the first knot is {times[0] if times.size else 'missing'}",
@@ -133,6 +132,7 @@ def _rising(times: Times, field: str) -> None:
 
 
 def _stops_at(times: Times, horizon: int, *, jumps: bool) -> Times:
-    inner = np.concatenate([times - 1, times]) if jumps else times
-    ends = np.array([1, horizon], dtype=np.int64)
-    return np.unique(np.concatenate([ends, np.clip(inner, 1, horizon)]))
+    inner = np.stack([times - 1, times], axis=1).ravel() if jumps else times
+    found: Times = np.concatenate([[1], np.clip(inner, 1, horizon), [horizon]])
+    rising: Times = found[np.append(True, found[1:] > found[:-1])]  # no need to sort
+    return rising

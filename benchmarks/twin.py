@@ -1,0 +1,139 @@
+"""SWUCRL2-CW as one would write it with NumPy: the other side of the learning benchmark.
+
+It draws the same noise as the library, so both play the same steps: episodes and rewards must be
+equal before any speed is quoted. Counts are kept up to date step by step and EVI is vectorised
+over pairs; only the loop over steps is Python's.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from typing import NamedTuple
+
+import numpy as np
+
+import windage as wd
+from windage.kernels.compiled import compiled
+from windage.kernels.random import uniform
+from windage.worlds import world_of
+
+
+class Outcome(NamedTuple):
+    """What both sides must agree on."""
+
+    episodes: int
+    sweeps: int
+    reward: float
+
+
+@compiled
+def _uniforms(key, first, out):
+    for i in range(out.size):
+        out[i] = uniform(key, first + i, 0)
+
+
+def noise(model: wd.DriftingMDP, seed: int, steps: int) -> list[np.ndarray]:
+    """Return the uniform numbers of base, state and reward, for as many steps."""
+    world = world_of(model, seed, 1, 1)
+    drawn = [np.empty(steps) for _ in range(3)]
+    for key, out in zip((world.base_key, world.state_key, world.reward_key), drawn, strict=True):
+        _uniforms(key, 1, out)
+    return drawn
+
+
+def run(
+    model: wd.DriftingMDP,
+    draws: list[np.ndarray],
+    *,
+    window: int,
+    widening: float,
+    scale: float,
+    delta: float = 0.05,
+) -> Outcome:
+    """Play SWUCRL2-CW with lowest ties and cold EVI for as many steps as there are draws."""
+    space, T = model.space, model.horizon
+    S, pairs = space.n_states, space.n_pairs
+    offsets, first = space.offsets.tolist(), space.offsets[:-1]
+    L = math.log(pairs * T / delta)
+    visits, sums = np.zeros(pairs, int), np.zeros(pairs)
+    counts = np.zeros((pairs, S))
+    past: deque[tuple[int, float, int]] = deque()
+    coming: list[tuple[int, float, int]] = []
+    nu, limit, policy = np.zeros(pairs, int), np.ones(pairs, int), np.zeros(S, int)
+    state, total, episodes, swept = 0, 0.0, 0, 0
+    world, bases, states, coins = None, *(column.tolist() for column in draws)
+    for t in range(1, len(bases) + 1):
+        if t == 1 or t % window == 0 or nu[policy[state]] >= limit[policy[state]]:
+            for pair, reward, after in coming:
+                visits[pair] += 1
+                sums[pair] += reward
+                counts[pair, after] += 1
+            past.extend(coming)
+            coming.clear()
+            while len(past) > window:
+                pair, reward, after = past.popleft()
+                visits[pair] -= 1
+                sums[pair] -= reward
+                counts[pair, after] -= 1
+            limit = np.maximum(1, visits)
+            upper = np.clip(sums / limit + scale * 2 * np.sqrt(2 * L / limit), 0, 1)
+            upper[visits == 0] = 1.0
+            width = scale * 2 * np.sqrt(2 * S * L / limit) + widening
+            p_hat = counts / limit[:, None]
+            free = (visits == 0) | (width >= 2)
+            policy, sweeps = _evi(first, upper, p_hat, width / 2, free, 1 / math.sqrt(t))
+            nu[:] = 0
+            episodes += 1
+            swept += sweeps
+        if world is None or t > world.last:
+            world = world_of(model, 0, t, T)
+        pair = policy[state]
+        i = t - world.first
+        j = 0
+        while j < world.kernel_base.shape[1] - 1 and bases[t - 1] >= world.kernel_weight[i, j]:
+            j += 1
+        row = world.kernel_base[i, j] * pairs + pair
+        start, stop = world.rows[row], world.rows[row + 1]
+        place = states[t - 1] * (stop - start)
+        cell = world.table[start + int(place)]
+        after = int(cell["near"] if place - int(place) < cell["cut"] else cell["far"])
+        mean = 0.0
+        for j in range(world.reward_base.shape[1]):
+            mean += world.reward_weight[i, j] * world.rewards[world.reward_base[i, j], pair]
+        reward = 1.0 if coins[t - 1] < mean else 0.0
+        total += reward
+        coming.append((pair, reward, after))
+        nu[pair] += 1
+        state = after
+    assert offsets[-1] == pairs
+    return Outcome(episodes, swept, total)
+
+
+def _evi(
+    first: np.ndarray,
+    upper: np.ndarray,
+    p_hat: np.ndarray,
+    half: np.ndarray,
+    free: np.ndarray,
+    epsilon: float,
+) -> tuple[np.ndarray, int]:
+    u = np.zeros(p_hat.shape[1])
+    state_of = np.repeat(np.arange(u.size), np.diff(np.append(first, upper.size)))
+    for sweeps in range(1, 100_000):
+        order = np.lexsort((np.arange(u.size), u))
+        rows = p_hat[:, order]
+        moved = np.minimum(half, 1 - rows[:, -1])
+        kept = np.maximum(np.cumsum(rows, axis=1) - moved[:, None], 0)
+        q = np.diff(kept, axis=1, prepend=0.0)
+        q[:, -1] = rows[:, -1]
+        value = upper + q @ u[order] + moved * u[order[-1]]
+        whole = free | (half >= 1 - rows[:, -1])  # exactly: it may be a tie
+        value[whole] = upper[whole] + u[order[-1]]
+        best = np.maximum.reduceat(value, first)
+        gap = best - u
+        if gap.max() - gap.min() <= epsilon:
+            hits = np.flatnonzero(value >= (best - 1e-12 * np.maximum(1, abs(best)))[state_of])
+            return hits[np.unique(state_of[hits], return_index=True)[1]], sweeps
+        u = best - best.min()
+    raise AssertionError("EVI did not converge")

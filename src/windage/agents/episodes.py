@@ -1,0 +1,116 @@
+"""Episodes of a learner, in columns: T of them are eight arrays, not T objects."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["REASONS", "Episode", "Episodes", "Planner", "no_rows"]
+
+REASONS = ("open", "first", "boundary", "visits")
+"""Why an episode ended, by the codes of `kernels.learner`; "first" never ends one."""
+
+
+@runtime_checkable
+class Planner(Protocol):
+    """An agent that acts in episodes."""
+
+    @property
+    def n_episodes(self) -> int:
+        """How many have started."""
+        ...
+
+    def episode_rows(self, first: int) -> NDArray[np.void]:
+        """Return the episodes from number `first` to the current one, as rows."""
+        ...
+
+
+@dataclass(frozen=True)
+class Episode:
+    """One episode: what it was planned with, and how long it lasted.
+
+    Attributes
+    ----------
+    start
+        tau(m), the time of its first step.
+    length
+        Steps played in it so far.
+    reason
+        Why it ended: "visits" (the doubling rule), "boundary" (a multiple of W), or "open".
+    gain, span
+        rho~ and span(gamma~) of EVI, in units of the rewards.
+    sweeps
+        Full sweeps of EVI.
+    vacuous
+        Share of pairs whose transitions may be anything: their set is the whole simplex.
+    ties
+        States in which several actions were within the slack of the best.
+    """
+
+    start: int
+    length: int
+    reason: str
+    gain: float
+    span: float
+    sweeps: int
+    vacuous: float
+    ties: int
+
+
+class Episodes:
+    """The episodes that started during a run, one array a column; indexing gives an `Episode`.
+
+    A run that records every step keeps all of them, any other the last ten thousand; `total` counts
+    them all.
+    """
+
+    def __init__(self, rows: NDArray[np.void], total: int | None = None) -> None:
+        self._rows = rows
+        self.total = rows.size if total is None else total
+
+    start = property(lambda self: self._rows["start"], doc="Times of the first steps.")
+    length = property(lambda self: self._rows["length"], doc="Steps played in each.")
+    gain = property(lambda self: self._rows["gain"], doc="Optimistic gains.")
+    span = property(lambda self: self._rows["span"], doc="Spans of the optimistic biases.")
+    sweeps = property(lambda self: self._rows["sweeps"], doc="Full sweeps of EVI.")
+    vacuous = property(lambda self: self._rows["vacuous"], doc="Shares of vacuous sets.")
+    ties = property(lambda self: self._rows["ties"], doc="States with ties.")
+
+    @property
+    def reason(self) -> NDArray[np.str_]:
+        """Why each ended: "visits", "boundary" or "open"."""
+        names: NDArray[np.str_] = np.array(REASONS)
+        return np.take(names, self._rows["reason"])
+
+    def __len__(self) -> int:
+        return int(self._rows.size)
+
+    def __getitem__(self, index: int) -> Episode:
+        row = self._rows[index]
+        return Episode(
+            start=int(row["start"]),
+            length=int(row["length"]),
+            reason=REASONS[row["reason"]],
+            gain=float(row["gain"]),
+            span=float(row["span"]),
+            sweeps=int(row["sweeps"]),
+            vacuous=float(row["vacuous"]),
+            ties=int(row["ties"]),
+        )
+
+    def __iter__(self) -> Iterator[Episode]:
+        return (self[i] for i in range(len(self)))
+
+    def __repr__(self) -> str:
+        return f"Episodes({self.total})"
+
+
+def no_rows() -> NDArray[np.void]:
+    """Return the episodes of an agent that has none."""
+    from windage.kernels.learner import LOG
+
+    return np.empty(0, LOG)

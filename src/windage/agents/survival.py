@@ -1,0 +1,77 @@
+"""What of an optimistic learner survives a restart, and what a saved one cannot be."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from windage.errors import StateError
+from windage.inputs import as_integer, as_real
+from windage.learn.evi import SWEEPS
+from windage.learn.window import Window
+
+if TYPE_CHECKING:
+    from windage.kernels.learner import Learner
+
+__all__ = ["require_possible", "survivors"]
+
+_SETS = ("visits", "mean", "left", "saturated")
+_LOOKS = ("best", "tied", "met", "pair")
+_PAIRS = ("reward", "half", "value")
+
+
+def survivors(learner: Learner) -> dict[str, NDArray[Any]]:
+    """Return the arrays, beside the window's, that must survive a restart."""
+    return {
+        "now": learner.now,
+        "plan.u": learner.plan.u,
+        **{f"pairs.{name}": learner.plan.pairs[name] for name in _PAIRS},
+        **{f"sets.{name}": learner.sets[name] for name in _SETS},
+        **{f"states.{name}": learner.looks[name] for name in _LOOKS},
+    }
+
+
+def require_possible(
+    learner: Learner, window: Window, t: int, samples: int, episode: tuple[Any, ...]
+) -> None:
+    """Refuse a restored learner that no run could have led to.
+
+    `samples` were taken in before time t; `episode` is the row of the current one.
+    """
+    space, sets, looks = window.space, learner.sets, learner.looks
+    number, tau, planned, full, saturated, tied = learner.now.tolist()
+    start, length, reason, sweeps, ties, gain, span, vacuous = episode
+    states = np.arange(space.n_states)
+    pair = np.clip(looks["pair"], 0, space.n_pairs - 1)
+    home = (looks["pair"] == pair) & (space.state_of[pair] == states)
+    numbers = [*survivors(learner).values(), *window.saved().values()]
+    checks = {
+        "samples": int(window.memory.clock[0]) == samples,
+        "episode": 0 <= number <= t and (tau > 0) == (number > 0),
+        "start": 0 <= tau <= t and start == tau,
+        "planned": planned in (0, 1),
+        "full": full == (looks["best"] == 1.0).sum(),
+        "saturated": saturated == sets["saturated"].sum(),
+        "tied": tied == looks["tied"].sum(),
+        "met": bool(((looks["met"] >= 0) & (looks["met"] <= number)).all()),
+        "policy": bool(home[looks["met"] > 0].all()),
+        "visits": bool(((sets["visits"] >= 0) & (sets["visits"] <= samples)).all())
+        and bool((sets["left"] <= np.maximum(sets["visits"], 1)).all()),
+        "numbers": not any(np.isnan(array).any() for array in numbers),
+        "log": length == reason == 0
+        and 0 <= as_integer(sweeps, "sweeps") <= SWEEPS
+        and 0 <= as_integer(ties, "ties") <= states.size
+        and 0.0 <= as_real(vacuous, "vacuous") <= 1.0
+        and as_real(span, "span") >= 0.0
+        and math.isfinite(as_real(gain, "gain")),
+    }
+    wrong = ", ".join(name for name, holds in checks.items() if not holds)
+    if wrong:
+        raise StateError(
+            f"the saved values are impossible ({wrong})",
+            field="state",
+            fix="restore the agent from another copy",
+        )

@@ -1,0 +1,230 @@
+"""SWUCRL2-CW: sliding-window UCRL2 with confidence widening (paper, Algorithm 1).
+
+    for episode m = 1, 2, ...                                                  # line 3
+        tau(m) <- t, nu <- 0                                                   # line 4
+        H_r, H_p from the last W samples, H_p widened by eta                   # line 5, (4), (5)
+        pi~ <- EVI(H_r, H_p; 1 / sqrt(tau(m)))                                 # line 6
+        do: play pi~(s_t), observe R_t and s_{t+1}, nu(s_t, a_t) += 1, t += 1  # lines 8, 9
+        while t is no multiple of W and nu(s_t, pi~(s_t)) < N+(s_t, pi~(s_t))  # line 7
+
+The test of line 7 comes after the step: as printed, before it, an episode that starts at a multiple
+of W would never play (E1). Which of several equally hopeful actions is played, the paper leaves
+open; with its radii that decides nearly everything, so it is a parameter (`ties`).
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from windage.agents.base import Budgets, warn
+from windage.agents.optimistic import OptimisticAgent
+from windage.errors import GuaranteeWarning, InputError, ParameterWarning
+from windage.inputs import as_choice, as_integer
+from windage.learn import tuning
+from windage.learn.radii import Radii
+from windage.spaces import StateActions, as_space
+
+__all__ = ["SWUCRL2", "SWUCRL2CW"]
+
+
+class SWUCRL2CW(OptimisticAgent):
+    """SWUCRL2-CW (Cheung, Simchi-Levi, Zhu 2020), for models that drift within known budgets.
+
+    Parameters
+    ----------
+    space
+        States and actions.
+    horizon
+        T.
+    window
+        W: how many of the last samples count. `tuned` finds the one of Theorem 1.
+    widening
+        eta: how much the L1 radii of the transition sets are widened; a number, or one for each
+        pair. 0 is allowed, the theorem does not speak of it (E40); from 2 on all kernels are
+        plausible (E7).
+    delta
+        The sets fail with at most this probability.
+    radii
+        A `Radii`; the paper's are the default.
+    ties
+        Which action within `slack` of the best to play: a "random" one, the "lowest", the
+        "previous" one as long as it is among them, or the best of a "sampled" model.
+    slack
+        How much worse than the best an action may be and still be a tie (spec I2).
+    reward_range
+        (lowest, highest) reward: others are refused, and rewards are scaled from it to [0, 1]. If
+        not given, any finite reward is taken as it is.
+    warm_start
+        Whether EVI may start from the last bias and take short cuts; False is the paper's
+        iteration from 0, sweep by sweep.
+    boundary
+        "start": new episodes start at multiples of W, as the paper's proofs have it; "end": after
+        them (E1).
+    seed
+        Of the agent's own draws.
+
+    Examples
+    --------
+    >>> import windage as wd
+    >>> model = wd.envs.make("two-state-cosine")
+    >>> agent = SWUCRL2CW(model.space, horizon=model.horizon, window=275, widening=0.3)
+    >>> run = wd.run(model, agent, seed=1)
+    >>> run.episodes[0].reason
+    'visits'
+    """
+
+    id: ClassVar[str] = "swucrl2-cw"
+    told: ClassVar[tuple[str, ...]] = ("B_r", "B_p")
+    covers_drift: ClassVar[bool | None] = True
+
+    def __init__(
+        self,
+        space: StateActions,
+        *,
+        horizon: int,
+        window: int,
+        widening: ArrayLike,
+        delta: float = 0.05,
+        radii: Radii | str | dict[str, Any] | None = None,
+        ties: str = "random",
+        slack: float = 0.0,
+        reward_range: tuple[float, float] | None = None,
+        warm_start: bool = True,
+        boundary: str = "start",
+        seed: int = 0,
+    ) -> None:
+        self.window = as_integer(window, "window", low=1)
+        self.boundary = as_choice(boundary, "boundary", ("start", "end"))
+        super().__init__(
+            space,
+            horizon=horizon,
+            width=self.window,
+            period=self.window,
+            phase=0 if boundary == "start" else 1 % self.window,
+            delta=delta,
+            radii=Radii.paper() if radii is None else radii,
+            widening=widening,
+            clip=True,
+            ties=ties,
+            slack=slack,
+            warm_start=warm_start,
+            seed=seed,
+            reward_range=reward_range,
+        )
+        self.widening = float(self._eta[0]) if np.ptp(self._eta) == 0.0 else self._eta.copy()
+        self._warn()
+
+    def _warn(self) -> None:
+        if self.window > self.horizon:
+            warn(
+                f"a window of {self.window} samples is longer than the horizon {self.horizon}: "
+                "nothing is ever forgotten",
+                ParameterWarning,
+                stacklevel=3,
+            )
+        missing = []
+        if not self.radii.keeps_guarantee:
+            missing.append(f"{self.radii.label} radii do not cover the truth as the theorem needs")
+        if self.id == "swucrl2-cw" and (self._eta == 0.0).all() and self.space.n_states > 1:
+            missing.append("the theorem needs a positive widening")
+        if missing:
+            warn("; ".join(missing), GuaranteeWarning, stacklevel=3)
+
+    @classmethod
+    def tuned(
+        cls,
+        space: StateActions,
+        *,
+        horizon: int,
+        reward_budget: float,
+        transition_budget: float,
+        **options: Any,
+    ) -> Self:
+        """Return the agent with W* and eta* of Theorem 1, for known budgets B_r and B_p."""
+        budgets = as_space(space), horizon, reward_budget, transition_budget
+        best = tuning.Tuning(tuning.optimal_window(*budgets), tuning.optimal_widening(*budgets))
+        return cls._with(best, space, horizon, options)
+
+    @classmethod
+    def oblivious(cls, space: StateActions, *, horizon: int, **options: Any) -> Self:
+        """Return the agent for unknown budgets (remark after Theorem 1)."""
+        return cls._with(tuning.oblivious(as_space(space), horizon), space, horizon, options)
+
+    @classmethod
+    def bandit(
+        cls, space: StateActions, *, horizon: int, reward_budget: float, **options: Any
+    ) -> Self:
+        """Return the agent for a single state (remark on drifting bandits)."""
+        best = tuning.bandit(as_space(space), horizon, reward_budget)
+        return cls._with(best, space, horizon, options)
+
+    @classmethod
+    def _with(
+        cls, best: tuning.Tuning, space: StateActions, horizon: int, options: dict[str, Any]
+    ) -> Self:
+        return cls(space, horizon=horizon, **cls._numbers(best, horizon) | options)
+
+    @classmethod
+    def _numbers(cls, best: tuning.Tuning, horizon: int) -> dict[str, Any]:
+        """Return W and eta as an agent can use them (E6, E7)."""
+        return {
+            "window": tuning.as_window(best.window, horizon),
+            "widening": tuning.as_widening(best.widening),
+        }
+
+    @classmethod
+    def configured(
+        cls, space: StateActions, *, horizon: int, budgets: Budgets | None = None, **options: Any
+    ) -> Self:
+        """Return the agent for these options; "tuned" or "oblivious" may stand for a number.
+
+        What is left out is tuned if there are budgets, and oblivious if there are none.
+        """
+        best = {"oblivious": tuning.oblivious(as_space(space), horizon)}
+        if budgets is not None:
+            given = space, horizon, budgets.reward, budgets.transition
+            best["tuned"] = tuning.Tuning(
+                tuning.optimal_window(*given), tuning.optimal_widening(*given)
+            )
+        for name in cls._numbers(best["oblivious"], horizon):
+            word = options.get(name, "oblivious" if budgets is None else "tuned")
+            if word == "tuned" and budgets is None:
+                raise InputError(
+                    'is "tuned", and there are no budgets',
+                    field=name,
+                    fix='pass budgets=model.budgets(), or "oblivious"',
+                )
+            if isinstance(word, str):
+                word = cls._numbers(best[as_choice(word, name, best)], horizon)[name]
+            options[name] = word
+        return cls(space, horizon=horizon, **options)
+
+    def configuration(self) -> dict[str, Any]:
+        """Return the arguments this agent was made with, as plain data."""
+        eta = self.widening
+        return super().configuration() | {
+            "window": self.window,
+            "widening": eta if isinstance(eta, float) else eta.tolist(),
+            "boundary": self.boundary,
+        }
+
+
+class SWUCRL2(SWUCRL2CW):
+    """SWUCRL2-CW without widening: the sliding window that drift can fool (Proposition 3)."""
+
+    id: ClassVar[str] = "swucrl2"
+    covers_drift: ClassVar[bool | None] = False
+
+    def __init__(self, space: StateActions, *, horizon: int, window: int, **options: Any) -> None:
+        super().__init__(space, horizon=horizon, window=window, widening=0.0, **options)
+
+    @classmethod
+    def _numbers(cls, best: tuning.Tuning, horizon: int) -> dict[str, Any]:
+        return {"window": tuning.as_window(best.window, horizon)}
+
+    @classmethod
+    def _options(cls, configuration: dict[str, Any]) -> dict[str, Any]:
+        return {name: value for name, value in configuration.items() if name != "widening"}

@@ -1,0 +1,116 @@
+"""`windage envs`: the environments there are, and all that is known of one."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import textwrap
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from windage.cli.rows import action_range, print_model, sizes, variation
+from windage.cli.tables import number, print_table
+
+if TYPE_CHECKING:
+    from windage.envs import Environment
+
+_WIDEST = 100  # columns: longer lines of prose are hard to follow
+
+
+def envs(
+    name: Annotated[
+        str | None, typer.Argument(metavar="ID", help="One environment, to read all about it.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
+) -> None:
+    """List the environments, or say all that is known of one."""
+    import windage as wd
+
+    chosen = [wd.envs.get(one) for one in ([name] if name else wd.envs.names())]
+    if as_json:
+        import json
+
+        print(json.dumps([_entry(one) for one in chosen], indent=2))
+    elif name:
+        _tell(chosen[0])
+    elif sys.stdout.isatty():
+        rows = [_cells(one, short=True) for one in chosen]
+        print_table(["id", "S", "A", "what it is"], rows)
+        print("S states, A actions a state. `windage envs ID` says more of one.")
+    else:
+        header = ["id", "S x A (pairs)", "T", "B_r", "B_p", "D <=", "what it is"]
+        print_table(header, [_cells(one, short=False) for one in chosen])
+
+
+def _cells(environment: Environment, *, short: bool) -> list[str]:
+    entry = _entry(environment)
+    states, actions = number(entry["states"]), action_range(entry["actions"])
+    if short:
+        return [entry["id"], states, actions, entry["summary"]]
+    bound = entry["diameter_bound"]
+    return [
+        entry["id"],
+        f"{states} x {actions} ({entry['pairs']})",
+        number(entry["horizon"]),
+        f"{entry['reward_budget']:.4g}",
+        f"{entry['transition_budget']:.4g}",
+        "-" if bound is None else f"{bound:.4g}",
+        entry["summary"],
+    ]
+
+
+def _tell(environment: Environment) -> None:
+    """Print what an environment is, its sizes, and its parameters with their defaults."""
+    width = min(shutil.get_terminal_size().columns, _WIDEST)
+    print(textwrap.fill(f"{environment.id}: {environment.summary}", width))
+    for line in _prose(environment, width):
+        print(line)
+    print()
+    model = environment.build()
+    print_model(sizes(model) + variation(model.budgets(), environment.facts()), closed_forms=True)
+    print()
+    parameters = [[name, f"{default}"] for name, default in _parameters(environment).items()]
+    print_table(["parameter", "default"], parameters)
+    print(f"`windage show {environment.name} --set NAME=VALUE` draws it.")
+
+
+def _prose(environment: Environment, width: int) -> list[str]:
+    """Return the sections of an environment's description, in lines of this width."""
+    body = textwrap.dedent((environment.build.__doc__ or "").partition("\n")[2]).strip("\n")
+    lines: list[str] = []
+    words: list[str] = []
+    for line in [*body.splitlines(), ""]:
+        if line.startswith(" "):
+            words += line.split()
+            continue
+        lines += textwrap.wrap(
+            " ".join(words), width, initial_indent="    ", subsequent_indent="    "
+        )
+        words = []
+        lines += [line] if line else []
+    return lines
+
+
+def _parameters(environment: Environment) -> dict[str, Any]:
+    return {
+        name: default if isinstance(default, (int, float, str, type(None))) else str(default)
+        for name, default in environment.parameters.items()
+    }
+
+
+def _entry(environment: Environment) -> dict[str, Any]:
+    model, facts = environment.build(), environment.facts()
+    budgets = model.budgets()
+    return {
+        "id": environment.id,
+        "summary": environment.summary,
+        "states": model.space.n_states,
+        "actions": model.space.counts.tolist(),
+        "pairs": model.space.n_pairs,
+        "horizon": model.horizon,
+        "reward_budget": budgets.reward,
+        "transition_budget": budgets.transition,
+        "diameter_bound": facts.diameter_bound,
+        "parameters": _parameters(environment),
+    }

@@ -1,0 +1,301 @@
+"""`windage agents` and `windage try`: what agents there are, and one quick run of one of them."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from windage.cli import rows
+from windage.cli.progress import Progress
+from windage.cli.settings import parse_settings
+from windage.cli.tables import print_table
+from windage.errors import InputError
+
+if TYPE_CHECKING:
+    from windage.agents import Agent
+    from windage.drift import DriftingMDP
+    from windage.regret import Regret
+    from windage.simulate import Run
+
+_STEPS = 100_000
+_RECORDED = 100_000  # steps that are kept of a run: a picture shows no more
+_BAR = 24
+_GIVEN = ("space", "horizon", "problem", "budgets")  # no option of `try` sets these
+_LABELS = ("radii", "ties", "slack", "window", "widening")
+
+
+def agents(
+    name: Annotated[
+        str | None, typer.Argument(metavar="[ID]", help="One agent, to see its parameters.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
+) -> None:
+    """List the agents and what each must be told, or the parameters of one."""
+    import windage as wd
+    from windage.inputs import as_choice
+
+    chosen = [as_choice(name, "agent", wd.agents.names())] if name else wd.agents.names()
+    entries = [_entry(one) for one in chosen]
+    if as_json:
+        print(json.dumps(entries, indent=2))
+    elif name:
+        _tell(entries[0])
+    else:
+        cells = [
+            [entry["id"], _listed(entry["told"]), _covered(entry["covers_drift"]), entry["summary"]]
+            for entry in entries
+        ]
+        print_table(["id", "is told", "drift", "what it is"], cells)
+        print("drift: whether the agent's guarantee covers models that drift; - if none is stated.")
+        print("`windage agents ID` lists the parameters of one.")
+
+
+def trial(
+    env: Annotated[str, typer.Argument(help="An environment, or the path of a .npz model.")],
+    agent: Annotated[str, typer.Argument(help="An agent; `windage agents` lists them.")],
+    horizon: Annotated[
+        int | None,
+        typer.Option(
+            "-T", "--horizon", metavar="N", help=f"How many steps; {_STEPS:,} if not said."
+        ),
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Names the noise, and the agent's own draws.")] = 0,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="NAME=VALUE", help="A parameter of the agent."),
+    ] = None,
+    env_settings: Annotated[
+        list[str] | None,
+        typer.Option("--env-set", metavar="NAME=VALUE", help="A parameter of the environment."),
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", help="The picture: .png, .svg or .pdf.")
+    ] = None,
+) -> None:
+    """Let one agent act in one environment, and say how far from the optimum it stayed."""
+    import windage as wd
+    from windage.report import picture_kind, save_figure
+    from windage.report.regret import regret_figure
+
+    options = parse_settings(settings or [], "--set")
+    if output is not None:
+        picture_kind(output)  # better now than after the work
+    model, summary, title = _find(env, horizon, parse_settings(env_settings or [], "--env-set"))
+    learner = _make(agent, model, seed, options)
+    target = output or Path("out") / f"{title}-{agent}.png"
+    every = -(-model.horizon // _RECORDED)
+    with Progress() as progress:
+        progress("the optimal gain of every t")
+        gains = model.optimal_gains()
+        pace = _Pace(progress)
+        run = wd.run(model, learner, seed, record="full" if every == 1 else every, progress=pace)
+        speed = pace.speed()
+        progress("the regret")
+        regret = wd.dynamic_regret(run, model, gains=gains)
+        progress("drawing")
+        labels = _labels(learner)
+        details = ", ".join(f"{name} {value}" for name, value in labels.items())
+        figure = regret_figure(run, regret, title, agent=agent, details=details)
+        save_figure(figure, target)
+    print(f"{title}: {summary}" if summary else title)
+    print(f"{agent}: {_summary(type(learner))}")
+    table = [*_result(run, regret), *([name, value] for name, value in labels.items())]
+    told = _told(type(learner))
+    table += [["is told", _listed(told)]] if told else []
+    print_table(["", f"T = {run.steps:,}, seed {seed}"], [*table, ["steps a second", speed]])
+    if regret.total < 0:
+        print(regret.explain())
+    print(f"picture: {target}")
+
+
+class _Pace:
+    """A bar that follows a run, and how fast it went.
+
+    The first block is not timed: compiled loops are loaded in it.
+    """
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
+        self._percent = -1
+        self._start = (0, time.perf_counter())
+        self._first: tuple[int, float] | None = None
+        self._now = self._start
+
+    def __call__(self, done: int, steps: int) -> None:
+        """Take in how many steps are done."""
+        self._now = (done, time.perf_counter())
+        self._first = self._first or self._now
+        percent = 100 * done // steps
+        if percent != self._percent:
+            self._percent = percent
+            full = _BAR * done // steps
+            self._progress(f"playing [{'#' * full}{'.' * (_BAR - full)}] {percent} %")
+
+    def speed(self) -> str:
+        """Return the steps a second, in three digits."""
+        since, remark = self._first or self._start, ""
+        if since == self._now:
+            since, remark = self._start, " (with the time to load)"
+        steps, seconds = self._now[0] - since[0], self._now[1] - since[1]
+        return f"{float(f'{steps / max(seconds, 1e-9):.3g}'):,.0f}{remark}"
+
+
+def _result(run: Run, regret: Regret) -> list[list[str]]:
+    """Return what the run earned and lost, in rows."""
+    from windage.report.panels import upwards
+
+    error = upwards(regret.error)
+    share = f"{regret.share:.1%}, noise apart"
+    found = [
+        ["total reward", _sum(run.total_reward)],
+        ["sum of rho*", f"{_sum(regret.total_optimal)} +- {error}"],
+        ["share of it", share if regret.total_optimal > 0 else "nothing is to be earned"],
+        ["regret of the path", f"{_sum(regret.total)} +- {error}"],
+        ["regret observed", _sum(regret.total_observed)],
+    ]
+    episodes = getattr(run, "episodes", None)
+    if episodes is not None and len(episodes):
+        found.append(["episodes", _episodes(episodes)])
+    return found
+
+
+def _episodes(episodes: Any) -> str:
+    """Return how many there were, and why they ended."""
+    import numpy as np
+
+    total = int(getattr(episodes, "total", len(episodes)))
+    ends, counts = np.unique(np.asarray(episodes.reason), return_counts=True)
+    order = np.argsort(-counts, kind="stable")
+    reasons = ", ".join(f"{ends[k]} {counts[k]:,}" for k in order)
+    some = f"of the last {len(episodes):,}: " if total > len(episodes) else ""
+    return f"{total:,} ({some}{reasons})"
+
+
+def _find(
+    env: str, horizon: int | None, parameters: dict[str, Any]
+) -> tuple[DriftingMDP, str, str]:
+    """Return a model, what it is in one line, and what to call it."""
+    import windage as wd
+
+    if "." in env or "/" in env:  # no id has either
+        if parameters or horizon is not None:
+            raise InputError(
+                "a file has its own horizon and no parameters",
+                field=env,
+                fix="leave out -T and --env-set, or name an environment",
+            )
+        return rows.load(Path(env)), "", Path(env).stem
+    if "horizon" in parameters:
+        raise InputError("the horizon is set with -T", field="--env-set", fix="write -T N")
+    length = _STEPS if horizon is None else horizon
+    model = wd.envs.make(env, horizon=length, **parameters)
+    return model, wd.envs.get(env).summary, str(model.name)
+
+
+def _make(name: str, model: DriftingMDP, seed: int, options: dict[str, Any]) -> Agent:
+    """Return an agent for a model; it is told of it what its kind is told, and no more."""
+    import windage as wd
+
+    kind = _kind(name)
+    for option in options:
+        if option in _GIVEN:
+            raise InputError(
+                f"{option!r} is given by the environment", field="--set", fix="leave it out"
+            )
+    given: dict[str, Any] = {"seed": seed}
+    if "problem" in wd.agents.parameters(kind):
+        given["problem"] = model
+    makes = inspect.signature(wd.agents.make).parameters
+    if "budgets" in makes and {"B_r", "B_p"} & set(_told(kind)):
+        given["budgets"] = model.budgets()
+    return wd.agents.make(name, model.space, horizon=model.horizon, **(given | options))
+
+
+def _kind(name: str) -> type[Agent]:
+    import windage as wd
+
+    return wd.agents.get(name)
+
+
+def _entry(name: str) -> dict[str, Any]:
+    import windage as wd
+
+    kind = _kind(name)
+    parameters = wd.agents.parameters(kind)
+    return {
+        "id": name,
+        "summary": _summary(kind),
+        "told": list(_told(kind)),
+        "covers_drift": getattr(kind, "covers_drift", None),
+        "parameters": {
+            option: _default(kind, option, parameter) for option, parameter in parameters.items()
+        },
+    }
+
+
+def _tell(entry: dict[str, Any]) -> None:
+    print(f"{entry['id']}: {entry['summary']}")
+    print(f"It is told: {_listed(entry['told'])}.")
+    covers = entry["covers_drift"]
+    if covers is not None:
+        print(f"Its guarantee {'covers' if covers else 'does not cover'} models that drift.")
+    else:
+        print("No guarantee is stated.")
+    print_table(["parameter", "default"], list(entry["parameters"].items()))
+    print(f"`windage try ENV {entry['id']} --set NAME=VALUE` runs it.")
+
+
+def _default(kind: type[Agent], name: str, parameter: inspect.Parameter) -> str:
+    if name == "problem":
+        return "the model"
+    if parameter.default is not parameter.empty:
+        return str(parameter.default)
+    return "tuned to B_r and B_p" if hasattr(kind, "tuned") else "must be set"
+
+
+def _summary(kind: type) -> str:
+    return (inspect.getdoc(kind) or kind.__name__).splitlines()[0]
+
+
+def _told(kind: type) -> tuple[str, ...]:
+    told = getattr(kind, "told", ())
+    return (told,) if isinstance(told, str) else tuple(told)
+
+
+def _listed(told: Any) -> str:
+    return ", ".join(told) or "nothing"
+
+
+def _covered(covers: bool | None) -> str:
+    return "-" if covers is None else "yes" if covers else "no"
+
+
+def _labels(agent: Agent) -> dict[str, str]:
+    """Return what a result of this agent must be labelled with, as far as the agent has it."""
+    found: dict[str, str] = {}
+    for name in _LABELS:
+        value = getattr(agent, name, None)
+        value = getattr(value, "label", value)
+        if name == "slack" and not value:
+            continue
+        if isinstance(value, str):
+            found[name] = value
+        elif isinstance(value, (int, float)):
+            found[name] = f"{value:,}" if isinstance(value, int) else f"{value:.4g}"
+        elif value is not None:  # one a pair
+            found[name] = f"{value.min():.4g} to {value.max():.4g}"
+    return found
+
+
+def _sum(value: float) -> str:
+    """Return a sum of rewards.
+
+    >>> _sum(12345.678), _sum(-3.14159), _sum(500.0)
+    ('12,345.68', '-3.142', '500')
+    """
+    return f"{value:.4g}" if abs(value) < 100 else f"{value:,.2f}".rstrip("0").rstrip(".")

@@ -1,0 +1,326 @@
+"""Algorithm 1, SWUCRL2-CW, as one compiled learner; UCRL2 and the rest differ in parameters only.
+
+The line numbers are those of Algorithm 1. `begin` starts an episode (lines 4 to 6), `decide` gives
+the action (line 8), `learn` takes in what followed (lines 8 and 9), `is_over` is the test of line 7
+after a step (E1). Acting online calls these one by one; `play` is the loop around them.
+
+What an episode was planned with changes only where counts changed: `begin` touches the pairs that
+were played or forgotten since the last episode, and the policy of a state is looked up the first
+time the episode meets it. So an episode costs what its steps cost, not what the model costs, unless
+there is something to plan.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from windage.kernels import evi
+from windage.kernels.compiled import compiled, inlined
+from windage.kernels.memory import CHANGED, Memory, commit, gather, mean, settle, take
+from windage.kernels.posterior import draw_policy
+from windage.kernels.radii import radius
+from windage.kernels.random import uniform
+from windage.kernels.world import step
+
+LOWEST, RANDOM, PREVIOUS, SAMPLED = 0, 1, 2, 3  # how ties are broken
+GOING_ON, FIRST, BOUNDARY, VISITS = 0, 1, 2, 3  # why a new episode starts
+PLAYED, NOT_CONVERGED, OUT_OF_RANGE = 0, 1, 2  # how `play` ended
+
+EPISODE, TAU, PLANNED, FULL, SATURATED, TIED = 0, 1, 2, 3, 4, 5  # places in Learner.now
+
+SETS = np.dtype(
+    [
+        ("eta", np.float64),
+        ("state", np.int64),
+        ("visits", np.int64),  # N_tau
+        ("mean", np.float64),  # r_hat
+        ("left", np.int64),  # N+_tau - nu
+        ("saturated", np.int64),  # whether H_p is the whole simplex
+    ]
+)
+LOOK = np.dtype(
+    [
+        ("best", np.float64),  # max_a r~
+        ("tied", np.int64),  # whether several actions have r~ within the slack of it
+        ("met", np.int64),  # the episode that last looked its policy up
+        ("pair", np.int64),  # pi~(s)
+    ]
+)
+LOG = np.dtype(
+    [
+        ("start", np.int64), ("length", np.int64), ("reason", np.int64), ("sweeps", np.int64),
+        ("ties", np.int64), ("gain", np.float64), ("span", np.float64), ("vacuous", np.float64),
+    ]
+)  # fmt: skip
+
+
+class Rules(NamedTuple):
+    """What distinguishes one learner from another."""
+
+    radii: NDArray[np.float64]  # [2, 4], see kernels.radii
+    key: NDArray[np.uint64]
+    by_time: bool  # radii depend on tau
+    clip: bool  # r~ <= 1
+    low: float  # rewards are taken from [low, low + width] to [0, 1]
+    width: float
+    least: float  # smallest and largest reward that is accepted
+    most: float
+    period: int  # a new episode at every t with t % period == phase; 0: never
+    phase: int
+    ties: int
+    slack: float
+    warm: bool  # start EVI from the last u and let it take short cuts
+    sweeps: int  # EVI gives up after as many
+
+
+class Learner(NamedTuple):
+    """Rules, memory, the sets and the policy of the current episode."""
+
+    rules: Rules
+    memory: Memory
+    plan: evi.Plan
+    drawn: evi.Plan  # workspace of the posterior draw; without room unless ties are sampled
+    sets: NDArray[np.void]  # [pairs]
+    looks: NDArray[np.void]  # [S]
+    now: NDArray[np.int64]  # episode, tau, whether EVI was needed, full states, saturated, tied
+    log: NDArray[np.void]  # episode m in row m % size
+
+
+@inlined
+def is_over(learner, t, s):
+    """Return why a new episode starts at time t in state s, 0 if the old one goes on (line 7)."""
+    if learner.now[EPISODE] == 0:
+        return FIRST
+    due = learner.rules.period > 0 and t % learner.rules.period == learner.rules.phase
+    if due and t != learner.now[TAU]:
+        return BOUNDARY  # once: a decision may be asked for again after it was withdrawn
+    return VISITS if learner.sets[decide(learner, s)]["left"] <= 0 else GOING_ON
+
+
+@compiled
+def begin(learner, t, reason):
+    """Start episode m + 1 at tau = t (lines 4 to 6); returns whether EVI converged."""
+    now, rules = learner.now, learner.rules
+    commit(learner.memory)
+    _refresh(learner, t)
+    # where every state has an action with r~ = 1, u = 0 passes the test of EVI's first sweep
+    now[PLANNED] = not rules.clip or now[FULL] < learner.looks.size
+    if now[PLANNED] and not _plan(learner, 1.0 / math.sqrt(t)):
+        return False
+    settle(learner.memory)
+    row = learner.log[now[EPISODE] % learner.log.size]
+    row["length"] = t - now[TAU]
+    row["reason"] = reason
+    now[EPISODE] += 1
+    now[TAU] = t
+    answer = learner.plan.answer
+    row = learner.log[now[EPISODE] % learner.log.size]
+    row["start"] = t
+    row["length"] = 0
+    row["reason"] = GOING_ON
+    row["sweeps"] = answer[evi.SWEEPS] if now[PLANNED] else 1
+    row["ties"] = _count_ties(learner) if now[PLANNED] else now[TIED]
+    row["gain"] = answer[evi.GAIN] if now[PLANNED] else 1.0
+    row["span"] = answer[evi.SPAN] if now[PLANNED] else 0.0
+    row["vacuous"] = now[SATURATED] / learner.sets.size
+    if rules.ties == SAMPLED:
+        _sample_policy(learner, t)
+    return True
+
+
+@inlined
+def _refresh(learner, t):
+    """Renew H_r and H_p (line 5) of the pairs whose counts changed, or of all."""
+    memory, states = learner.memory, learner.plan.states
+    some = learner.now[EPISODE] > 0 and not learner.rules.by_time
+    n = memory.clock[CHANGED] if some else learner.sets.size
+    log_t = math.log(t)
+    for i in range(n):
+        p = np.int64(memory.changed[i]) if some else i
+        _refresh_pair(learner, p, log_t)
+    if some:
+        for i in range(n):
+            _refresh_state(learner, learner.sets[memory.changed[i]]["state"])
+    else:
+        for s in range(states.size):
+            _refresh_state(learner, s)
+
+
+@inlined
+def _refresh_pair(learner, p, log_t):
+    rules, sets, pair = learner.rules, learner.sets[p], learner.plan.pairs[p]
+    n = learner.memory.counts[p]["visits"]
+    sets["visits"] = n
+    sets["left"] = max(1, n)
+    sets["mean"] = mean(learner.memory, p)
+    reward = sets["mean"] + radius(rules.radii[0], n, log_t)
+    width = radius(rules.radii[1], n, log_t) + sets["eta"]
+    if rules.clip:
+        reward = max(0.0, min(1.0, reward)) if n > 0 else 1.0  # never seen: anything (E8)
+    pair["reward"] = reward
+    pair["half"] = 0.5 * width
+    saturated = 1 if n == 0 or width >= 2.0 else 0
+    learner.now[SATURATED] += saturated - sets["saturated"]
+    sets["saturated"] = saturated
+
+
+@inlined
+def _refresh_state(learner, s):
+    look, state, pairs = learner.looks[s], learner.plan.states[s], learner.plan.pairs
+    best, among = -np.inf, 0
+    for p in range(state["first"], state["last"]):
+        best = max(best, pairs[p]["reward"])
+    for p in range(state["first"], state["last"]):
+        among += pairs[p]["reward"] >= evi.bar(best, learner.rules.slack)
+    tied = 1 if among > 1 else 0
+    learner.now[FULL] += (1 if best == 1.0 else 0) - (1 if look["best"] == 1.0 else 0)
+    learner.now[TIED] += tied - look["tied"]
+    look["best"] = best
+    look["tied"] = tied
+
+
+@inlined
+def _plan(learner, epsilon):
+    """Find the optimistic policy: pi~, rho~, gamma~ = EVI(H_r, H_p; epsilon) (line 6)."""
+    plan = learner.plan
+    for p in range(plan.pairs.size):
+        plan.pairs[p]["kind"] = evi.FREE if learner.sets[p]["saturated"] else evi.BOUND
+    evi.prune(plan, learner.rules.slack)
+    gather(learner.memory, plan)
+    evi.transpose(plan)
+    if not learner.rules.warm:
+        for s in range(plan.u.size):
+            plan.u[s] = 0.0
+    return evi.solve(plan, epsilon, learner.rules.warm, learner.rules.sweeps)
+
+
+@inlined
+def _value(learner, p):
+    """Return the optimistic value of a pair; without a plan u = 0 and it is r~."""
+    pair = learner.plan.pairs[p]
+    return pair["value"] if learner.now[PLANNED] else pair["reward"]
+
+
+@inlined
+def _bar(learner, s):
+    """Return the value from which on an action of a state is tied with the best."""
+    best = -np.inf
+    for p in range(learner.plan.states[s]["first"], learner.plan.states[s]["last"]):
+        best = max(best, _value(learner, p))
+    return evi.bar(best, learner.rules.slack)
+
+
+@inlined
+def _ties(learner, s, bar):
+    n = 0
+    for p in range(learner.plan.states[s]["first"], learner.plan.states[s]["last"]):
+        n += _value(learner, p) >= bar
+    return n
+
+
+@inlined
+def _count_ties(learner):
+    n = 0
+    for s in range(learner.looks.size):
+        n += _ties(learner, s, _bar(learner, s)) > 1
+    return n
+
+
+@compiled
+def _sample_policy(learner, t):
+    """Play, among the tied actions, the best policy of a model drawn from the posterior."""
+    drawn = learner.drawn
+    for s in range(learner.looks.size):
+        bar = _bar(learner, s)
+        for p in range(drawn.states[s]["first"], drawn.states[s]["last"]):
+            drawn.pairs[p]["kind"] = evi.BOUND if _value(learner, p) >= bar else evi.LEFT_OUT
+    draw_policy(learner.memory, drawn, learner.rules.key, t, 1.0)
+    for s in range(learner.looks.size):
+        learner.looks[s]["pair"] = drawn.states[s]["greedy"]
+        learner.looks[s]["met"] = learner.now[EPISODE]
+
+
+@inlined
+def decide(learner, s):
+    """Return pi~(s) as a pair (line 8), looked up when the episode first meets the state."""
+    look = learner.looks[s]
+    if look["met"] != learner.now[EPISODE]:
+        _look_up(learner, s)
+    return look["pair"]
+
+
+@compiled
+def _look_up(learner, s):
+    rules, look = learner.rules, learner.looks[s]
+    bar = _bar(learner, s)
+    keep = rules.ties == PREVIOUS and look["met"] > 0 and _value(learner, look["pair"]) >= bar
+    look["met"] = learner.now[EPISODE]
+    if keep:
+        return
+    skip = 0
+    if rules.ties == RANDOM:
+        skip = int(uniform(rules.key, learner.now[TAU], s) * _ties(learner, s, bar))
+    for p in range(learner.plan.states[s]["first"], learner.plan.states[s]["last"]):
+        if _value(learner, p) >= bar:
+            if skip == 0:
+                look["pair"] = p
+                return
+            skip -= 1
+
+
+@inlined
+def learn(learner, p, reward, after):
+    """Take in one step (lines 8 and 9): remember it, nu(s, a) += 1."""
+    take(learner.memory, p, (reward - learner.rules.low) / learner.rules.width, after)
+    learner.sets[p]["left"] -= 1
+
+
+@compiled
+def observe(learner, p, reward, after):
+    """`learn`, for callers outside the loop."""
+    learn(learner, p, reward, after)
+
+
+@compiled
+def choice(learner, s):
+    """`decide`, for callers outside the loop."""
+    return decide(learner, s)
+
+
+@inlined
+def is_planned(learner, t, s):
+    """Start a new episode if one is due; returns whether there is a policy for time t."""
+    reason = is_over(learner, t, s)
+    if reason == GOING_ON or begin(learner, t, reason):
+        return True
+    if reason == VISITS:
+        learner.sets[learner.looks[s]["pair"]]["left"] = 0  # still due: no playing on regardless
+    return False
+
+
+@compiled
+def act(learner, t, s):
+    """Return the pair to play at time t in state s, -1 if EVI did not converge."""
+    return decide(learner, s) if is_planned(learner, t, s) else -1
+
+
+@compiled
+def play(learner, world, state, t, states, pairs, rewards, means):
+    """Act, observe, learn; returns the last state, the steps played and how it ended."""
+    for i in range(states.size):
+        if not is_planned(learner, t, state):
+            return state, i, NOT_CONVERGED
+        p = decide(learner, state)
+        states[i] = state
+        pairs[i] = p
+        means[i], rewards[i], after = step(world, t, p)
+        if not learner.rules.least <= rewards[i] <= learner.rules.most:
+            return state, i, OUT_OF_RANGE
+        learn(learner, p, rewards[i], after)
+        state = after
+        t += 1
+    return state, states.size, PLAYED

@@ -1,0 +1,307 @@
+"""Radii: how far the truth may be from what a window has seen (paper, Eqs. 4 and 5).
+
+With L = ln(SAT/delta), M = ln(2 SA T^2/delta), N = max(1, n), and A the mean number of actions:
+
+             rewards                                       transitions, L1
+    paper    2 sqrt(2 L / N)                               2 sqrt(2 S L / N)
+    proof    2 sqrt(M / N)                                 2 sqrt((S ln 2 + M) / N)
+    laplace  sqrt(2 (1 + 1/N) (ln 2 + L + l) / N)          sqrt(2 (1 + 1/N) (S ln 2 + L + l) / N)
+    ucrl2    sqrt(7 ln(2 SA t/delta) / (2 N))              sqrt(14 S ln(2 A t/delta) / N)
+
+where l = ln(N + 1) / 2. The first is the text of the paper. The second is what its proof needs
+(E13), the third a bound that holds at all N at once: both serve the same lemma and theorem. The
+last belongs to UCRL2, whose lemma is about models that do not drift. Rewards are 1-sub-Gaussian
+(E14); for rewards in [0, 1] the reward radii of `proof` and `laplace` are half as wide (`bounded`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from decimal import Decimal, localcontext
+from typing import Any, overload
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from windage.errors import InputError
+from windage.inputs import as_choice, as_horizon, as_integer, as_real
+from windage.spaces import StateActions
+
+__all__ = ["KINDS", "Radii"]
+
+Reals = NDArray[np.float64]
+
+KINDS = ("paper", "proof", "laplace", "ucrl2")
+_GUARANTEED = ("paper", "proof", "laplace")
+_BOUNDABLE = ("proof", "laplace")
+_DIGITS = 60  # the logarithms are rounded once, when the rule is stored
+
+
+@dataclass(frozen=True, repr=False)
+class Radii:
+    """A kind of confidence radii and what they are multiplied by; make one with a class method.
+
+    Attributes
+    ----------
+    kind
+        "paper", "proof", "laplace" or "ucrl2".
+    bounded
+        Whether rewards are taken to lie in [0, 1].
+    reward_scale, transition_scale
+        What the radii are multiplied by; 1 is the formula.
+
+    Examples
+    --------
+    >>> space = StateActions.uniform(states=10, actions=4)
+    >>> here = {"space": space, "horizon": 100_000, "delta": 0.05}
+    >>> print(f"{Radii.paper().transition(364, **here):.4f}")
+    1.9999
+    >>> Radii.laplace().transition([0, 1, 100], **here).round(3)
+    array([10.095, 10.095,  0.744])
+    >>> tight = Radii.laplace().scaled(0.3)
+    >>> tight.label, tight.keeps_guarantee
+    ('laplace x0.3', False)
+    """
+
+    kind: str = "paper"
+    bounded: bool = False
+    reward_scale: float = 1.0
+    transition_scale: float = 1.0
+
+    def __post_init__(self) -> None:
+        as_choice(self.kind, "radii", KINDS)
+        if not isinstance(self.bounded, bool):
+            raise InputError(
+                f"{self.bounded!r} is no yes or no", field="bounded", fix="pass True or False"
+            )
+        if self.bounded and self.kind not in _BOUNDABLE:
+            raise InputError(
+                f"the {self.kind} radii have no form for rewards in [0, 1]",
+                field="bounded",
+                fix=f"leave it out, or take one of: {', '.join(_BOUNDABLE)}",
+            )
+        for field in ("reward_scale", "transition_scale"):
+            object.__setattr__(self, field, as_real(getattr(self, field), field, low=0))
+
+    @classmethod
+    def paper(cls) -> Radii:
+        """Return the radii of the paper's text, which its theorems speak of: the default."""
+        return cls("paper")
+
+    @classmethod
+    def proof(cls, bounded: bool = False) -> Radii:
+        """Return the radii that the paper's proof needs: tighter, same guarantee (E13)."""
+        return cls("proof", bounded)
+
+    @classmethod
+    def laplace(cls, bounded: bool = False) -> Radii:
+        """Return time-uniform radii by Laplace's method: the tightest here, same guarantee."""
+        return cls("laplace", bounded)
+
+    @classmethod
+    def ucrl2(cls) -> Radii:
+        """Return the radii of UCRL2, which grow with the time t of planning."""
+        return cls("ucrl2")
+
+    def scaled(
+        self,
+        scale: float | None = None,
+        *,
+        reward: float | None = None,
+        transition: float | None = None,
+    ) -> Radii:
+        """Return these radii times `scale`, or rewards and transitions by factors of their own.
+
+        >>> Radii.paper().scaled(0.5).scaled(reward=0.2)
+        Radii.paper().scaled(reward=0.1, transition=0.5)
+        """
+        if (scale is None) == (reward is None and transition is None):
+            raise InputError(
+                "one factor for both, or factors by name",
+                field="scale",
+                fix="pass scaled(c), or scaled(reward=c1, transition=c2)",
+            )
+        of_reward = 1.0 if reward is None else as_real(reward, "reward", low=0)
+        of_transition = 1.0 if transition is None else as_real(transition, "transition", low=0)
+        if scale is not None:
+            of_reward = of_transition = as_real(scale, "scale", low=0)
+        return replace(
+            self,
+            reward_scale=self.reward_scale * of_reward,
+            transition_scale=self.transition_scale * of_transition,
+        )
+
+    @overload
+    def reward(
+        self, n: float, *, space: StateActions, horizon: int, delta: float, t: int | None = None
+    ) -> float: ...
+    @overload
+    def reward(
+        self, n: ArrayLike, *, space: StateActions, horizon: int, delta: float, t: int | None = None
+    ) -> float | Reals: ...
+    def reward(
+        self, n: ArrayLike, *, space: StateActions, horizon: int, delta: float, t: int | None = None
+    ) -> float | Reals:
+        """Return the radius of the mean reward after n visits; an array for an array."""
+        return self._radius(self.rules(space, horizon, delta)[0], n, t)
+
+    @overload
+    def transition(
+        self, n: float, *, space: StateActions, horizon: int, delta: float, t: int | None = None
+    ) -> float: ...
+    @overload
+    def transition(
+        self, n: ArrayLike, *, space: StateActions, horizon: int, delta: float, t: int | None = None
+    ) -> float | Reals: ...
+    def transition(
+        self, n: ArrayLike, *, space: StateActions, horizon: int, delta: float, t: int | None = None
+    ) -> float | Reals:
+        """Return the L1 radius of the transition row after n visits; an array for an array."""
+        return self._radius(self.rules(space, horizon, delta)[1], n, t)
+
+    def rules(self, space: StateActions, horizon: int, delta: float) -> Reals:
+        """Return the rows that `kernels.radii.radius` reads: rewards, then transitions."""
+        if not isinstance(space, StateActions):
+            raise InputError(
+                f"{space!r} is not a space", field="space", fix="pass a wd.StateActions"
+            )
+        T = as_horizon(horizon)
+        level = Decimal(as_real(delta, "delta", low=0, high=1, open_low=True, open_high=True))
+        rows = _formula(self.kind, self.bounded, space.n_states, space.n_pairs, T, level)
+        scales = (self.reward_scale, self.transition_scale)
+        return np.array(
+            [[*map(float, row), scale] for row, scale in zip(rows, scales, strict=True)]
+        )
+
+    @property
+    def needs_time(self) -> bool:
+        """Whether the radii depend on the time t of planning."""
+        return self.kind == "ucrl2"
+
+    @property
+    def keeps_guarantee(self) -> bool:
+        """Whether Lemma 1 and Theorem 1 of the paper hold with these radii.
+
+        With `bounded`, only if rewards do lie in [0, 1].
+        """
+        least = min(self.reward_scale, self.transition_scale)
+        return self.kind in _GUARANTEED and least >= 1
+
+    @property
+    def label(self) -> str:
+        """What tables and plots call these radii."""
+        words = [self.kind, *(["bounded"] if self.bounded else [])]
+        if self.reward_scale != self.transition_scale:
+            words += [f"r x{self.reward_scale:g}", f"p x{self.transition_scale:g}"]
+        elif self.reward_scale != 1:
+            words.append(f"x{self.reward_scale:g}")
+        return " ".join(words)
+
+    def spec(self) -> str | dict[str, Any]:
+        """Return these radii as a study file writes them.
+
+        >>> Radii.paper().spec(), Radii.laplace().scaled(0.3).spec()
+        ('paper', {'kind': 'laplace', 'scale': 0.3})
+        """
+        data: dict[str, Any] = {"kind": self.kind}
+        if self.bounded:
+            data["bounded"] = True
+        if self.reward_scale != self.transition_scale:
+            data |= {"reward": self.reward_scale, "transition": self.transition_scale}
+        elif self.reward_scale != 1:
+            data["scale"] = self.reward_scale
+        return self.kind if len(data) == 1 else data
+
+    @classmethod
+    def from_spec(cls, data: Radii | str | Mapping[str, Any], field: str = "radii") -> Radii:
+        """Return the radii that a study file names; `field` is where they stand in it.
+
+        >>> Radii.from_spec({"kind": "proof", "bounded": True, "reward": 0.5})
+        Radii.proof(bounded=True).scaled(reward=0.5, transition=1.0)
+        """
+        if isinstance(data, Radii):
+            return data
+        entries: Mapping[str, Any] = {"kind": data} if isinstance(data, str) else data
+        if not isinstance(entries, Mapping):
+            raise InputError(
+                f"{data!r} are no radii", field=field, fix='pass a name or { kind = "...", ... }'
+            )
+        for key in entries:
+            as_choice(key, f"{field}.{key}", ["kind", "bounded", "scale", "reward", "transition"])
+        if "kind" not in entries:
+            raise InputError("no kind is named", field=field, fix=f"one of: {', '.join(KINDS)}")
+        if "scale" in entries and {"reward", "transition"} & entries.keys():
+            raise InputError(
+                "scale stands beside reward or transition",
+                field=f"{field}.scale",
+                fix="give scale alone, or reward and transition",
+            )
+        kind = as_choice(entries["kind"], f"{field}.kind", KINDS)
+        factors = [
+            as_real(entries.get(key, 1.0), f"{field}.{key}", low=0)
+            for key in (("scale", "scale") if "scale" in entries else ("reward", "transition"))
+        ]
+        return cls(kind, entries.get("bounded", False), *factors)
+
+    def __repr__(self) -> str:
+        inside = "bounded=True" if self.bounded else ""
+        if self.reward_scale != self.transition_scale:
+            factors = f"reward={self.reward_scale!r}, transition={self.transition_scale!r}"
+        else:
+            factors = repr(self.reward_scale) if self.reward_scale != 1 else ""
+        return f"Radii.{self.kind}({inside})" + (f".scaled({factors})" if factors else "")
+
+    def _radius(self, rule: Reals, n: ArrayLike, t: int | None) -> float | Reals:
+        from windage.kernels.radii import fill  # numba is loaded when a number is asked for
+
+        if t is None and self.needs_time:
+            raise InputError(
+                "the radii of UCRL2 depend on the time", field="t", fix="pass t=, from 1 on"
+            )
+        log_t = 0.0 if t is None else math.log(as_integer(t, "t", low=1))
+        visits = _visits(n)
+        out = np.empty(visits.size)
+        fill(rule, visits.ravel(), log_t, out)
+        return out.reshape(visits.shape) if visits.ndim else float(out[0])
+
+
+def _formula(
+    kind: str, bounded: bool, S: int, pairs: int, T: int, delta: Decimal
+) -> tuple[tuple[Decimal, ...], tuple[Decimal, ...]]:
+    """Return (a, b, c) of rewards and of transitions; logarithms, for 2^S may be no float."""
+    zero, one = Decimal(0), Decimal(1)
+    with localcontext() as context:
+        context.prec = _DIGITS
+        ln2 = Decimal(2).ln()
+        if kind == "paper":
+            L = (pairs * T / delta).ln()
+            return (8 * L, zero, zero), (8 * S * L, zero, zero)
+        if kind == "proof":
+            M = (2 * pairs * T * T / delta).ln()
+            return (M if bounded else 4 * M, zero, zero), (4 * (S * ln2 + M), zero, zero)
+        if kind == "laplace":
+            L = (pairs * T / delta).ln()
+            share = one / 4 if bounded else one  # variance of rewards, over that of unit noise
+            return (2 * share * (ln2 + L), share, zero), (2 * (S * ln2 + L), one, zero)
+        of_reward, of_transition = (2 * pairs / delta).ln(), (2 * pairs / (S * delta)).ln()
+        half = Decimal(7) / 2
+        return (half * of_reward, zero, half), (14 * S * of_transition, zero, 14 * S * one)
+
+
+def _visits(n: ArrayLike) -> Reals:
+    given = np.asarray(n)
+    if given.dtype.kind not in "iuf":
+        raise InputError(f"{n!r} are no counts", field="n", fix="pass numbers of visits, from 0 on")
+    visits = given.astype(np.float64)
+    wrong = ~(np.isfinite(visits) & (visits >= 0))
+    if wrong.any():
+        place = np.unravel_index(int(np.argmax(wrong)), visits.shape)
+        raise InputError(
+            f"{visits[place]!s} is no number of visits",
+            field="n",
+            where=f"[{', '.join(map(str, place))}]" if place else "",
+            fix="pass finite numbers from 0 on",
+        )
+    return visits

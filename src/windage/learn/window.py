@@ -1,0 +1,235 @@
+"""The sliding window: the last W samples, and N, r_hat and p_hat over them (section 4, Eq. (3)).
+
+At the start of episode m the paper counts the samples of the times max(1, tau(m) - W) to
+tau(m) - 1: the last W at most. `Window` keeps just these. Without a width it keeps everything,
+which is the memory of UCRL2.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import scipy.sparse
+from numpy.typing import NDArray
+
+from windage.errors import StateError
+from windage.inputs import as_integer, require_memory
+from windage.spaces import StateActions
+
+if TYPE_CHECKING:
+    from windage.kernels.memory import Memory
+
+__all__ = ["Window"]
+
+_CELLS = 1 << 20  # up to as many (pair, state) cells are kept in a table, beyond in a hash table
+_BATCH = 1 << 16  # samples that may wait to be counted
+
+
+class Window:
+    """Samples and counts of one learner.
+
+    Parameters
+    ----------
+    space
+        States and actions.
+    width
+        W, the number of samples remembered; None: all of them.
+
+    Examples
+    --------
+    >>> window = Window(StateActions([1, 1]), width=2)
+    >>> for state in (0, 1, 0):
+    ...     window.add(pair=state, reward=0.5, after=1 - state)
+    >>> window.commit()
+    >>> window.visits.tolist()
+    [1, 1]
+    """
+
+    def __init__(self, space: StateActions, width: int | None = None) -> None:
+        self.space = space
+        self.width = None if width is None else as_integer(width, "window", low=1)
+        batch = _BATCH if self.width is None else min(self.width, _BATCH)
+        ring = (self.width or 0) + batch
+        cells = space.n_pairs * space.n_states
+        self.is_hashed = cells > _CELLS
+        self.most_cells = min(cells, ring) if self.is_hashed else cells
+        slots = _slots(self.most_cells) if self.is_hashed else cells
+        require_memory(
+            16 * ring + 16 * slots + 40 * space.n_pairs, "window", fix="choose a smaller window"
+        )
+        self.memory = self._empty(ring, slots)
+
+    def _empty(self, ring: int, slots: int) -> Memory:
+        from windage.kernels.memory import COUNT, SAMPLE, Memory
+
+        count, state, mark = _blank_cells(slots)
+        return Memory(
+            window=self.width or 0,
+            n_states=self.space.n_states,
+            hashed=self.is_hashed,
+            clock=np.zeros(5, np.int64),
+            ring=np.zeros(ring, SAMPLE),
+            counts=np.zeros(self.space.n_pairs, COUNT),
+            changed=np.zeros(self.space.n_pairs, np.int32),
+            cell_count=count,
+            cell_state=state,
+            cell_mark=mark,
+        )
+
+    def add(self, pair: int, reward: float, after: int) -> None:
+        """Remember one more sample."""
+        from windage.kernels import memory
+
+        self.make_room(1)
+        memory.add(self.memory, pair, reward, after)
+
+    def make_room(self, samples: int) -> bool:
+        """See to it that so many more samples fit; returns whether `memory` was replaced.
+
+        Only a hash table of all history ever grows.
+        """
+        if not self.is_hashed or self.width is not None:
+            return False
+        from windage.kernels.memory import CELLS, COUNTED, TAKEN, refill
+
+        clock = self.memory.clock
+        all_cells = self.space.n_pairs * self.space.n_states
+        cells = min(int(clock[CELLS] + clock[TAKEN] - clock[COUNTED]) + samples, all_cells)
+        if cells <= self.most_cells:
+            return False
+        self.most_cells = min(2 * cells, all_cells)
+        slots = _slots(self.most_cells)
+        require_memory(16 * slots, "window", fix="use an agent with a window")
+        keys, counts = self._cells()
+        self.memory.counts["distinct"] = 0
+        count, state, mark = _blank_cells(slots)
+        self.memory = self.memory._replace(cell_count=count, cell_state=state, cell_mark=mark)
+        refill(self.memory, *np.divmod(keys, self.space.n_states), counts)
+        return True
+
+    def clear(self) -> None:
+        """Forget everything."""
+        m = self.memory
+        for array in (m.clock, m.counts, m.cell_count, m.cell_mark):
+            array[:] = np.zeros(1, array.dtype)
+
+    def commit(self) -> None:
+        """Count what was added since the last time; forget what is older than the window."""
+        from windage.kernels import memory
+
+        memory.commit(self.memory)
+
+    @property
+    def visits(self) -> NDArray[np.int64]:
+        """N of every pair, as counted by the last `commit`."""
+        return self.memory.counts["visits"].copy()
+
+    @property
+    def rewards(self) -> NDArray[np.float64]:
+        """Sum of the rewards of every pair."""
+        return np.asarray(self.memory.counts["sum"] + self.memory.counts["lost"])
+
+    @property
+    def transitions(self) -> scipy.sparse.csr_array:
+        """How often each pair led to each state."""
+        keys, counts = self._cells()
+        shape = (self.space.n_pairs, self.space.n_states)
+        return scipy.sparse.csr_array((counts, np.divmod(keys, shape[1])), shape=shape)
+
+    def _cells(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return the non-zero cells as pair * S + state, in rising order, and their counts."""
+        m = self.memory
+        used = np.flatnonzero(m.cell_mark)
+        counts = m.cell_count[used]
+        keys = used
+        if self.is_hashed:
+            keys = (m.cell_mark[used].astype(np.int64) - 1) * m.n_states + m.cell_state[used]
+        order = np.argsort(keys)
+        return keys[order], counts[order]
+
+    def saved(self) -> dict[str, NDArray[Any]]:
+        """Return what must survive: the samples not yet forgotten, counts, sums, changed pairs."""
+        from windage.kernels.memory import CHANGED, COUNTED, DROPPED, TAKEN
+
+        m = self.memory
+        kept = m.ring[np.arange(m.clock[DROPPED], m.clock[TAKEN]) % m.ring.size]
+        keys, counts = self._cells()
+        return {
+            "clock": m.clock[[TAKEN, COUNTED, DROPPED]],
+            "ring_pair": kept["pair"].copy(),
+            "ring_after": kept["after"].copy(),
+            "ring_reward": kept["reward"].copy(),
+            "sums": np.stack([m.counts["sum"], m.counts["lost"]]),
+            "cell_key": keys,
+            "cell_count": counts,
+            "changed": m.changed[: m.clock[CHANGED]].copy(),
+        }
+
+    def restore(self, saved: dict[str, NDArray[Any]]) -> None:
+        """Take back what `saved` gave, into an empty window of the same width."""
+        from windage.kernels.memory import CHANGED, COUNTED, DROPPED, TAKEN, refill
+
+        taken, counted, dropped = (int(n) for n in _part(saved, "clock", 3))
+        pairs, states = self.space.n_pairs, self.space.n_states
+        kept = taken - dropped
+        first = max(0, counted - self.width) if self.width is not None else counted
+        _require(0 <= dropped <= counted <= taken and dropped == first, "clock")
+        _require(kept < self.memory.ring.size, "clock")  # a full ring is counted at once
+        keys, counts = saved["cell_key"], saved["cell_count"]
+        _require(keys.shape == counts.shape and bool((np.diff(keys) > 0).all()), "cell_key")
+        _require(_inside(keys, pairs * states) and bool((counts > 0).all()), "cell_key")
+        _require(int(counts.sum()) == counted - (dropped if self.width is not None else 0), "clock")
+        self.make_room(keys.size + taken - counted)
+        m = self.memory
+        slots = np.arange(dropped, taken) % m.ring.size
+        m.ring["pair"][slots] = _part(saved, "ring_pair", kept, below=pairs)
+        m.ring["after"][slots] = _part(saved, "ring_after", kept, below=states)
+        m.ring["reward"][slots] = _part(saved, "ring_reward", kept)
+        if self.width is not None:  # what the window will take back must have been counted
+            done = slice(counted - dropped)
+            cells = saved["ring_pair"][done].astype(np.int64) * states + saved["ring_after"][done]
+            seen, times = np.unique(cells, return_counts=True)
+            _require(np.array_equal(keys, seen) and np.array_equal(counts, times), "cell_count")
+        _require(saved["sums"].shape == (2, pairs), "sums")
+        m.counts["sum"], m.counts["lost"] = saved["sums"]
+        rows, columns = np.divmod(keys, states)
+        np.add.at(m.counts["visits"], rows, counts)
+        refill(m, rows, columns, counts)
+        changed = _part(saved, "changed", saved["changed"].size, below=pairs)
+        _require(np.unique(changed).size == changed.size, "changed")
+        m.changed[: changed.size] = changed
+        m.counts["changed"][changed] = 1
+        m.clock[TAKEN], m.clock[COUNTED], m.clock[DROPPED] = taken, counted, dropped
+        m.clock[CHANGED] = changed.size
+
+
+def _blank_cells(
+    slots: int,
+) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int32]]:
+    """Return counts, states and marks of an empty table."""
+    return np.zeros(slots, np.int64), np.zeros(slots, np.int32), np.zeros(slots, np.int32)
+
+
+def _slots(cells: int) -> int:
+    """Return how large a hash table for so many cells is: a power of two, at most half full."""
+    return 1 << max(4, (2 * cells - 1).bit_length())
+
+
+def _part(
+    saved: dict[str, NDArray[Any]], name: str, size: int, *, below: int | None = None
+) -> NDArray[Any]:
+    array = saved[name]
+    _require(array.shape == (size,) and (below is None or _inside(array, below)), name)
+    return array
+
+
+def _inside(numbers: NDArray[Any], below: int) -> bool:
+    return bool(((numbers >= 0) & (numbers < below)).all())
+
+
+def _require(holds: bool, name: str) -> None:
+    if not holds:
+        raise StateError(
+            f"array {name!r} is impossible", field="state", fix="restore another copy of it"
+        )

@@ -1,0 +1,8 @@
+"""Conformance suites, public: run them over models and agents of your own."""
+
+from __future__ import annotations
+
+from windage.testing.agents import check_agent
+from windage.testing.models import check_drifting_mdp
+
+__all__ = ["check_agent", "check_drifting_mdp"]

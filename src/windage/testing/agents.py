@@ -1,0 +1,258 @@
+"""Conformance suite for agents, public: what windage asks of them, run it over your own.
+
+`check_agent(make)` raises `AssertionError` with the finding, and what to do about it, if an agent
+breaks a promise. It plays in a small world that drifts, in which the states have one to three
+actions.
+"""
+
+from __future__ import annotations
+
+import random
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from windage import agents
+from windage.agents.base import Agent, Budgets
+from windage.drift import DriftingMDP
+from windage.errors import GuaranteeWarning, InputError, ParameterWarning
+from windage.inputs import as_integer, as_seed
+from windage.mdp import MDP
+from windage.schedules import Cosine, Steps
+from windage.simulate import run
+from windage.spaces import StateActions
+from windage.streams import stream
+from windage.testing.durability import check_bad_calls, check_memory, check_resume
+from windage.testing.playing import Path, asked, play, require, saved
+from windage.worlds import Simulator
+
+__all__ = ["check_agent"]
+
+Maker = Callable[[StateActions, int, int], Any]
+
+_ACTIONS = [2, 1, 3, 1]
+_SHORT = 200  # steps of most checks
+_LONG = 1000  # steps from which on a leak stands out
+
+
+def check_agent(
+    make: Maker | type[Agent] | str,
+    *,
+    horizon: int = 2000,
+    seed: int = 0,
+    problem: DriftingMDP | None = None,
+) -> None:
+    """Check that an agent keeps what its interface promises.
+
+    Its actions exist; asked again before `observe` it gives the same one; two agents made alike act
+    alike, side by side and in any thread of a program, whatever the global generators of Python and
+    NumPy stand at, and they leave these alone; what comes later does not change what was done
+    before; a saved agent goes on as if it had never stopped; impossible calls are refused and
+    change nothing; memory stops growing; and a compiled loop plays what `act` and `observe` play.
+
+    Parameters
+    ----------
+    make
+        A function of (space, horizon, seed) that returns a new agent, a subclass of
+        `windage.agents.Agent`, or an id. An agent needs `act(s)` and `observe(s, a, reward,
+        s_next)`; it is saved and restored if it has `state()` and `from_state(data)`.
+    horizon
+        How long to play where it takes long to see: memory is watched over the second half, from
+        1,000 steps on.
+    seed
+        Of the agent and of the world.
+    problem
+        The world to play in, if not a small one of windage's own.
+
+    Examples
+    --------
+    >>> check_agent("random", horizon=300)
+    >>> check_agent(lambda space, horizon, seed: agents.UCRL2(space, horizon=horizon, seed=seed))
+    """
+    T, seed = as_integer(horizon, "horizon", low=8), as_seed(seed)
+    world = _world(T) if problem is None else problem
+    if not isinstance(world, DriftingMDP) or world.horizon < T:
+        raise InputError(
+            f"{world!r} is no DriftingMDP of at least {T} steps",
+            field="problem",
+            fix="pass a model with a larger horizon, or none",
+        )
+    with _global_generators():
+        _check_all(make, world, T, seed)
+
+
+def _check_all(make: Any, world: DriftingMDP, T: int, seed: int) -> None:
+    made, told, short = _maker(make, world), _told(make, world), min(_SHORT, T)
+    _check_interface(made(seed))
+    alone = _check_calls(made(seed), world, seed, short)
+    _check_twins(made(seed), made(seed), world, seed, alone)
+    _check_global_randomness(made, world, seed, alone)
+    if not told:
+        _check_future(make, T, seed)
+    _check_loop(made(seed), world, seed, alone)
+    for cut in sorted({1, short // 3, short - 1}):
+        check_resume(made(seed), world, seed, alone, cut, told)
+    check_bad_calls(made(seed), world, seed)
+    if T >= _LONG:
+        check_memory((made(seed), made(seed)), world.space, T)
+
+
+def _world(horizon: int) -> DriftingMDP:
+    return DriftingMDP.blend(_models()[:2], Cosine(2), horizon=horizon)
+
+
+def _models() -> list[MDP]:
+    space, rng = StateActions(_ACTIONS), stream(0, "agent_checks")
+    return [
+        MDP(
+            space,
+            rng.random(space.n_pairs),
+            rng.dirichlet(np.ones(space.n_states), size=space.n_pairs),
+        )
+        for _ in range(3)
+    ]
+
+
+def _maker(make: Any, world: DriftingMDP, budgets: Budgets | None = None) -> Callable[[int], Any]:
+    """Return how to make an agent for this world from a seed; its parameters are not judged."""
+    space, horizon = world.space, world.horizon
+    if isinstance(make, str) or (isinstance(make, type) and issubclass(make, Agent)):
+        options, known = _told(make, world), budgets or world.budgets()
+
+        def made(seed: int) -> Any:
+            given: dict[str, Any] = {
+                "horizon": horizon,
+                "budgets": known,
+                "seed": seed,
+                **options,
+            }
+            if isinstance(make, str):
+                return agents.make(make, space, **given)
+            return make.configured(space, **given)
+
+    elif callable(make):
+
+        def made(seed: int) -> Any:
+            return make(space, horizon, seed)
+
+    else:
+        raise InputError(
+            f"{make!r} makes no agents",
+            field="make",
+            fix="pass a function of (space, horizon, seed), a subclass of Agent, or an id",
+        )
+
+    def quietly(seed: int) -> Any:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", GuaranteeWarning)
+            warnings.simplefilter("ignore", ParameterWarning)
+            return made(seed)
+
+    return quietly
+
+
+def _told(make: Any, world: DriftingMDP) -> dict[str, DriftingMDP]:
+    """Return the model, for an agent that must see it."""
+    kind = agents.get(make) if isinstance(make, str) else make
+    sees = isinstance(kind, type) and "problem" in agents.parameters(kind)
+    return {"problem": world} if sees else {}
+
+
+def _check_interface(agent: Any) -> None:
+    for name, call in (("act", "act(s)"), ("observe", "observe(s, a, reward, s_next)")):
+        require(
+            callable(getattr(agent, name, None)),
+            f"{type(agent).__name__} has no method {name!r}",
+            f"give it {call}",
+        )
+
+
+def _check_calls(agent: Any, world: DriftingMDP, seed: int, steps: int) -> Path:
+    """Ask twice before every step; returns the path, for others to be compared with."""
+    alone, simulator = [], Simulator(world, seed)
+    for t in range(1, steps + 1):
+        s = simulator.state
+        a = asked(agent, world.space, s, t)
+        before = saved(agent)
+        again = asked(agent, world.space, s, t)
+        fix = "decide once, keep the decision until observe, and draw nothing when asked again"
+        require(again == a, f"t={t}: act({s}) returned {a}, and {again} when asked again", fix)
+        require(saved(agent) == before, f"t={t}: asking again changed the state", fix)
+        reward, after = simulator.step(a)
+        agent.observe(s, a, reward, after)
+        alone.append((s, a, reward))
+    return alone
+
+
+def _check_twins(one: Any, other: Any, world: DriftingMDP, seed: int, alone: Path) -> None:
+    """Two agents side by side, each in a world of its own, asked once: nothing is shared."""
+    worlds = Simulator(world, seed), Simulator(world, seed)
+    for t, expected in enumerate(alone, 1):
+        for agent, simulator in zip((one, other), worlds, strict=True):
+            require(
+                play(agent, simulator, 1) == [expected],
+                f"t={t}: the same seed and the same outcomes gave another action",
+                "let decisions hang on the seed and on what was observed, on nothing else: no "
+                "clock, no state shared between agents, no draw that is used up by asking",
+            )
+
+
+def _check_global_randomness(
+    made: Callable[[int], Any], world: DriftingMDP, seed: int, alone: Path
+) -> None:
+    fix = "draw from a generator of the agent's own, seeded with its seed"
+    for start in (1, 2):
+        random.seed(start)
+        np.random.seed(start)  # noqa: NPY002 - it is the global generator that is watched
+        before = _generators()
+        path = play(made(seed), Simulator(world, seed), len(alone))
+        require(path == alone, "actions hang on the global random generators", fix)
+        require(_generators() == before, "the global random generators were used", fix)
+
+
+def _generators() -> tuple[Any, ...]:
+    name, words, *rest = np.random.get_state()  # noqa: NPY002
+    return random.getstate(), name, np.asarray(words).tobytes(), *rest
+
+
+@contextmanager
+def _global_generators() -> Iterator[None]:
+    """Put the global generators back where they were."""
+    python, numpy = random.getstate(), np.random.get_state()  # noqa: NPY002
+    try:
+        yield
+    finally:
+        random.setstate(python)
+        np.random.set_state(numpy)  # noqa: NPY002
+
+
+def _check_future(make: Any, horizon: int, seed: int) -> None:
+    """Play in two worlds that part after some t: up to then the actions are the same."""
+    models, cut = _models(), min(_SHORT, horizon) // 2
+    actions: list[Any] = []
+    budgets: Budgets | None = None
+    for later in models[1:]:
+        world = DriftingMDP.blend([models[0], later], Steps([cut + 1]), horizon=horizon)
+        budgets = budgets or world.budgets()  # what an agent is told is the same in both
+        agent = _maker(make, world, budgets)(seed)
+        played = run(world, agent, seed=seed, steps=min(_SHORT, horizon))
+        actions.append(played.actions[: cut + 1])
+    same = actions[0] == actions[1]
+    require(
+        same.all(),
+        f"t={int(np.argmin(same)) + 1}: the action hangs on what the world does after t={cut}",
+        "choose from what was observed before t; of the world that play is given, use step alone",
+    )
+
+
+def _check_loop(agent: Any, world: DriftingMDP, seed: int, alone: Path) -> None:
+    played = run(world, agent, seed=seed, steps=len(alone))
+    found = list(zip(played.states[:-1], played.actions, played.rewards, strict=True))
+    require(
+        found == alone,
+        "windage.run goes another way than act and observe",
+        "let play call the same rules as act and observe, or leave play out",
+    )

@@ -1,0 +1,121 @@
+"""Files that appear whole or not at all: a temporary file beside the target, then one rename."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import stat
+from collections.abc import Callable
+from pathlib import Path
+from typing import BinaryIO
+
+from windage.errors import InputError
+
+__all__ = ["as_path", "write_whole"]
+
+
+def write_whole(
+    path: str | Path, write: Callable[[BinaryIO], object], *, make_folder: bool = False
+) -> None:
+    """Call `write` with an open file; a reader finds all of it, or what was there before.
+
+    A new file has the permissions that the process gives its files (its umask); one that is
+    replaced keeps its own. A link is followed.
+
+    Parameters
+    ----------
+    path
+        Where the file is to appear.
+    write
+        Writes the content to the binary file it is given.
+    make_folder
+        Make the folder if there is none.
+
+    Raises
+    ------
+    InputError
+        The file cannot be written; nothing has changed.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_whole(f"{folder}/note.txt", lambda file: file.write(b"all of it"))
+    ...     Path(folder, "note.txt").read_bytes()
+    b'all of it'
+    """
+    named = as_path(path)
+    try:
+        target = named.resolve()
+        before = target.stat() if target.exists() else None
+        if before is not None and not stat.S_ISREG(before.st_mode):
+            raise _unwritable(path, "it is a folder or a device")
+        if make_folder:
+            target.parent.mkdir(parents=True, exist_ok=True)
+        temporary, handle = _temporary(target)
+    except (OSError, RuntimeError) as err:  # a ring of links is a RuntimeError before Python 3.13
+        raise _unwritable(path, _reason(err)) from None
+    try:
+        with os.fdopen(handle, "wb") as file:
+            write(file)
+            file.flush()
+            if before is not None:
+                temporary.chmod(stat.S_IMODE(before.st_mode))
+            os.fsync(file.fileno())
+        temporary.replace(target)
+        _settle(target.parent)
+    except OSError as err:
+        raise _unwritable(path, _reason(err)) from None
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def as_path(path: object, field: str = "path") -> Path:
+    """Return the name of a file as a path, or say that it is none.
+
+    >>> as_path("models/river.npz").name
+    'river.npz'
+    """
+    if isinstance(path, (str, os.PathLike)):
+        named = os.fspath(path)
+        if isinstance(named, str) and named and "\0" not in named:
+            return Path(named)
+    raise InputError(
+        f"{path!r} is not the name of a file", field=field, fix="pass a string or Path"
+    )
+
+
+def _temporary(target: Path) -> tuple[Path, int]:
+    """Return a new file beside the target, open; a name that is taken is somebody else's."""
+    for number in itertools.count():
+        name = f"{target.name[:40]}.{os.getpid()}-{number}.tmp"
+        try:
+            temporary = target.with_name(name)
+            return temporary, os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+        except FileExistsError:
+            continue
+    raise AssertionError("unreachable")
+
+
+def _settle(folder: Path) -> None:
+    """Make the rename survive a crash; only POSIX systems open folders."""
+    if os.name == "posix":
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+def _reason(err: Exception) -> str:
+    if isinstance(err, (FileExistsError, NotADirectoryError)):
+        return "its folder is a file"
+    return getattr(err, "strerror", None) or str(err)
+
+
+def _unwritable(path: object, why: str) -> InputError:
+    return InputError(
+        f"cannot be written ({why})",
+        field=str(path),
+        fix="name a file in a folder you may write to",
+    )

@@ -1,0 +1,296 @@
+"""`windage try` and `windage agents` as people meet them."""
+
+import io
+import json
+import math
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import windage as wd
+from tests.e2e.commands import png_size, refused, windage
+from windage.cli import main, tables
+
+
+def table(out):
+    """The rows of a printed table, by their first column."""
+    found = {}
+    for line in out.splitlines():
+        name, _, value = line.partition("  ")
+        if value:
+            found[name.strip()] = value.strip()
+    return found
+
+
+def tried(capsys, *arguments):
+    assert main(["try", *arguments]) == 0
+    out, err = capsys.readouterr()
+    assert err == ""
+    return out, table(out)
+
+
+def amount(cell):
+    return float(cell.split()[0].replace(",", "").rstrip("%,"))
+
+
+# --- one run -------------------------------------------------------------------------------------
+
+
+def test_the_numbers_are_those_of_linear_programs(here, capsys):
+    out, rows = tried(capsys, "riverswim", "random", "-T", "300", "--seed", "5")
+    model = wd.envs.make("riverswim", horizon=300)
+    run = wd.run(model, wd.agents.make("random", model.space, horizon=300, seed=5), seed=5)
+    rho = math.fsum(wd.gain_lp(model.at(t)).primal for t in range(1, 301))
+    paid = sum(
+        model.at(t).rewards[model.space.pair(run.states[t - 1], run.actions[t - 1])]
+        for t in range(1, 301)
+    )
+    assert out.startswith("riverswim-v0: A river whose current")
+    assert "random: Plays every action of a state with equal probability.\n" in out
+    assert "T = 300, seed 5" in out
+    assert amount(rows["total reward"]) == run.rewards.sum()
+    optimal, plus_minus, error = rows["sum of rho*"].split()
+    assert plus_minus == "+-"
+    assert 0 < float(error) <= 300 * 1e-6
+    assert float(optimal) == pytest.approx(rho, abs=0.006)
+    assert rows["share of it"] == f"{paid / rho:.1%}, noise apart"
+    assert amount(rows["regret of the path"]) == pytest.approx(rho - paid, abs=0.006)
+    assert amount(rows["regret observed"]) == pytest.approx(rho - run.rewards.sum(), abs=0.006)
+    assert rows["steps a second"].endswith(" (with the time to load)")
+    assert "episodes" not in rows
+    assert out.endswith("\npicture: out/riverswim-v0-random.png\n")
+    assert png_size("out/riverswim-v0-random.png")[0] == 1200
+
+
+def test_a_learner_is_tuned_to_the_budgets_and_labelled(here, capsys):
+    _, rows = tried(capsys, "two-state-cosine", "swucrl2-cw", "-T", "5000")
+    model = wd.envs.make("two-state-cosine", horizon=5000)
+    budgets = model.budgets()
+    window = 3 * 2 ** (2 / 3) * math.sqrt(2 * 5000 / (budgets.reward + budgets.transition + 1))
+    widening = math.sqrt((budgets.transition + 1) * window / 5000)
+    assert rows["window"] == f"{round(window):,}"
+    assert rows["widening"] == f"{widening:.4g}"
+    assert rows["radii"] == "paper"
+    assert rows["ties"] == "random"
+    assert rows["is told"] == "B_r, B_p"
+    count, reasons = rows["episodes"].split(" ", 1)
+    parts = reasons.strip("()").split(", ")
+    assert int(count) == sum(int(part.split()[1]) for part in parts)
+    assert {part.split()[0] for part in parts} == {"visits", "boundary", "open"}
+    assert 50 < amount(rows["share of it"]) < 95
+
+
+@pytest.mark.parametrize("name", wd.agents.names())
+def test_every_agent_can_be_tried(here, capsys, name):
+    out, rows = tried(capsys, "two-state-cosine", name, "-T", "400", "-o", "deep/er/p.svg")
+    assert out.endswith("\npicture: deep/er/p.svg\n")
+    assert Path("deep/er/p.svg").read_bytes().startswith(b"<?xml")
+    assert 0 < amount(rows["share of it"]) < 130
+    assert ("is told" in rows) == bool(wd.agents._BY_ID[name].told)
+    assert not list(Path().rglob("*.tmp"))
+
+
+@pytest.mark.filterwarnings("always::windage.errors.GuaranteeWarning")
+def test_settings_reach_the_agent_and_the_environment(here, capsys):
+    settings = ["--set", "window=50", "--set", 'radii={"kind": "laplace", "scale": 0.5}']
+    settings += ["--set", "ties=lowest", "--env-set", "tau=10", "--env-set", "noise=none"]
+    assert main(["try", "peril", "swucrl2-cw", "-T", "400", *settings]) == 0
+    out, err = capsys.readouterr()
+    assert err.startswith("windage: warning: laplace x0.5 radii do not cover")
+    assert err.count("\n") == 1
+    rows = table(out)
+    assert rows["window"] == "50"
+    assert rows["radii"] == "laplace x0.5"
+    assert rows["ties"] == "lowest"
+    assert rows["regret of the path"].split()[0] == rows["regret observed"]  # no noise
+    model = wd.envs.make("peril", horizon=400, tau=10, noise="none")
+    best = wd.agents.make("oracle", model.space, horizon=400, problem=model)
+    lost = wd.dynamic_regret(wd.run(model, best), model).total
+    _, rows = tried(capsys, "peril", "oracle", "-T", "400", "--env-set", "tau=10")
+    assert amount(rows["regret of the path"]) == pytest.approx(lost, abs=1e-6)
+
+
+def test_a_long_run_is_recorded_coarsely_and_is_as_exact(here, capsys):
+    _, rows = tried(capsys, "riverswim", "random", "-T", "250000")
+    model = wd.envs.make("riverswim", horizon=250_000)
+    run = wd.run(model, wd.agents.make("random", model.space, horizon=250_000))
+    rho = model.optimal_gains().sum()
+    assert amount(rows["regret of the path"]) == pytest.approx(
+        rho - math.fsum(run.mean_rewards), abs=0.006
+    )
+    assert amount(rows["total reward"]) == run.rewards.sum()
+    assert "load" not in rows["steps a second"]
+    assert amount(rows["steps a second"]) > 1000
+
+
+def test_the_same_words_give_the_same_picture(here, capsys):
+    for name, seed in (("a", "3"), ("b", "3"), ("c", "4")):
+        tried(capsys, "bandit", "random", "-T", "300", "-o", f"{name}.png", "--seed", seed)
+    assert Path("a.png").read_bytes() == Path("b.png").read_bytes()
+    assert Path("a.png").read_bytes() != Path("c.png").read_bytes()
+
+
+def test_a_file_can_be_tried_and_negative_regret_is_explained(here, capsys):
+    spring = wd.MDP(wd.StateActions([1, 1]), [1.0, 0.0], [[0.0, 1.0], [0.05, 0.95]])
+    wd.DriftingMDP.stationary(spring, horizon=2, noise="none").save("spring.npz")
+    out, rows = tried(capsys, "spring.npz", "random")
+    assert out.startswith("spring\nrandom: ")
+    assert amount(rows["regret of the path"]) == pytest.approx(2 / 21 - 1, abs=1e-4)
+    assert "and so does a lucky path.\npicture: out/spring-random.png\n" in out
+    poor = wd.MDP(wd.StateActions([1]), [0.0], np.ones((1, 1)))
+    wd.DriftingMDP.stationary(poor, horizon=9).save("poor.npz")
+    assert tried(capsys, "poor.npz", "random")[1]["share of it"] == "nothing is to be earned"
+
+
+def test_without_t_a_hundred_thousand_steps_are_played(here, capsys):
+    assert "T = 100,000, seed 0" in tried(capsys, "bandit", "random")[0]
+
+
+# --- bad input -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["rivrswim", "random"], "environment: no such choice: 'rivrswim'"),
+        (["riverswim", "randm"], "agent: no such choice: 'randm'. Fix: did you mean 'random'?"),
+        (["riverswim", "random", "-T", "0"], "horizon: 0 is not"),
+        (["riverswim", "random", "--seed", "-1"], "seed: -1 is not"),
+        (["riverswim", "random", "--set", "widow=3"], "random.widow: no such parameter"),
+        (["riverswim", "random", "--set", "widow"], "--set: 'widow' sets nothing"),
+        (["riverswim", "random", "--set", "horizon=3"], "--set: 'horizon' is given by"),
+        (["riverswim", "oracle", "--set", "problem=3"], "--set: 'problem' is given by"),
+        (["riverswim", "random", "--set", "space=3"], "--set: 'space' is given by"),
+        (["riverswim", "random", "--env-set", "state=3"], "riverswim.state: no such parameter"),
+        (["riverswim", "random", "--env-set", "horizon=3"], "--env-set: the horizon is set with"),
+        (["riverswim", "random", "--env-set", "=3"], "--env-set: '=3' sets nothing"),
+        (["riverswim", "random", "-o", "picture.gif"], "picture.gif: 'gif' is no kind of picture"),
+        (["riverswim", "swucrl2-cw", "--set", "window=0"], "window: 0 is not"),
+        (["riverswim", "swucrl2-cw", "--set", "radii=wide"], "radii"),
+        (["gone.npz", "random"], "gone.npz: there is no such file"),
+        (["gone.npz", "random", "-T", "5"], "gone.npz: a file has its own horizon"),
+        (["gone.npz", "random", "--env-set", "a=5"], "gone.npz: a file has its own horizon"),
+    ],
+)
+def test_what_is_refused_and_that_nothing_is_left(here, capsys, arguments, says):
+    said = refused(capsys, "try", *arguments)
+    assert said.startswith(says)
+    assert "Fix: " in said
+    assert not list(Path().iterdir())
+
+
+def test_a_picture_that_cannot_be_drawn_is_refused_before_the_work(here, monkeypatch, capsys):
+    def work(*_, **__):
+        raise AssertionError("the run was made first")
+
+    monkeypatch.setattr(wd, "run", work)
+    assert refused(capsys, "try", "riverswim", "random", "-o", "picture").startswith("picture: ")
+
+
+@pytest.mark.parametrize("arguments", [[], ["riverswim"], ["riverswim", "random", "-T", "x"]])
+def test_words_that_are_missing_or_wrong(capsys, arguments):
+    assert main(["try", *arguments]) == 2
+    err = capsys.readouterr().err
+    assert "Usage: windage try" in err
+    assert "Traceback" not in err
+
+
+def test_refusals_of_the_program_itself(here):
+    done = windage("try", "riverswim", "randm", cwd=here)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("windage: agent: no such choice: 'randm'")
+    assert done.stderr.count("\n") == 1
+
+
+def test_ctrl_c_in_the_middle_of_a_run_is_quiet(here):
+    code = (
+        "import sys, pathlib, windage as wd\n"
+        "from windage.cli import main\n"
+        "run = wd.run\n"
+        "def told(model, agent, seed, *, record, progress):\n"
+        "    def mark(done, steps):\n"
+        "        pathlib.Path('playing').touch()\n"
+        "        progress(done, steps)\n"
+        "    return run(model, agent, seed, record=record, progress=mark)\n"
+        "wd.run = told\n"
+        "sys.exit(main(['try', 'riverswim', 'random', '-T', '100000000000', '-o', 'x.png']))\n"
+    )
+    command = [sys.executable, "-c", code]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        while not Path("playing").exists() and process.poll() is None:
+            time.sleep(0.02)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=60) == 130
+        assert process.stdout.read() == b""
+        assert process.stderr.read() == b""
+    assert not Path("x.png").exists()
+
+
+def test_a_terminal_shows_a_bar_that_is_gone_at_the_end(here, monkeypatch, capsys):
+    class Terminal(io.StringIO):
+        def isatty(self):
+            return True
+
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    assert main(["try", "riverswim", "random", "-T", "50000"]) == 0
+    shown = terminal.getvalue()
+    assert "the optimal gain of every t ..." in shown
+    assert "playing [#######.................] 32 % ..." in shown
+    assert "playing [########################] 100 % ..." in shown
+    assert "\n" not in shown
+    assert shown.rstrip("\r").rsplit("\r", 1)[-1].strip() == ""
+
+
+# --- the list ------------------------------------------------------------------------------------
+
+
+def test_agents_in_a_pipe_has_one_whole_line_an_agent(here):
+    done = windage("agents", cwd=here)
+    assert (done.returncode, done.stderr) == (0, "")
+    header, *lines = done.stdout.splitlines()
+    assert header.split() == ["id", "is", "told", "drift", "what", "it", "is"]
+    names = wd.agents.names()
+    assert [line.split()[0] for line in lines[: len(names)]] == names
+    oracle = next(line for line in lines if line.startswith("oracle"))
+    assert "the model" in oracle
+    assert oracle.endswith("Plays at every t a policy that is optimal for the frozen model M_t.")
+    learner = next(line for line in lines if line.startswith("swucrl2-cw"))
+    assert "B_r, B_p" in learner
+    assert "nothing" in next(line for line in lines if line.startswith("random"))
+
+
+@pytest.mark.parametrize("name", wd.agents.names())
+def test_an_agent_tells_its_parameters(capsys, name):
+    assert main(["agents", name]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith(f"{name}: ")
+    for parameter in wd.agents.parameters(wd.agents._BY_ID[name]):
+        assert f"\n{parameter} " in out
+    assert out.endswith(f"`windage try ENV {name} --set NAME=VALUE` runs it.\n")
+
+
+def test_agents_as_json(capsys):
+    assert main(["agents", "--json"]) == 0
+    entries = {entry["id"]: entry for entry in json.loads(capsys.readouterr().out)}
+    assert list(entries) == wd.agents.names()
+    assert entries["oracle"]["told"] == ["the model"]
+    assert entries["oracle"]["parameters"]["problem"] == "the model"
+    assert entries["swucrl2-cw"]["parameters"]["window"] == "tuned to B_r and B_p"
+    assert entries["swucrl2-cw"]["parameters"]["delta"] == "0.05"
+
+
+def test_an_unknown_agent_is_refused_with_a_suggestion(capsys):
+    said = refused(capsys, "agents", "orcle")
+    assert said.startswith("agent: no such choice: 'orcle'. Fix: did you mean 'oracle'?")
+
+
+def test_a_terminal_gets_a_drawn_table(monkeypatch, capsys):
+    monkeypatch.setattr(tables.sys.stdout, "isatty", lambda: True, raising=False)
+    assert main(["agents"]) == 0
+    assert "finite-horizon" in capsys.readouterr().out

@@ -1,0 +1,168 @@
+"""Episodes in columns: consistent with the run, recounted from its history."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import windage as wd
+from tests.unit.agents.test_optimistic_literal import draw_world
+from windage.agents.episodes import Episode, Episodes
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::windage.errors.GuaranteeWarning"),
+    pytest.mark.filterwarnings("ignore::windage.errors.ParameterWarning"),
+]
+
+RIVER = wd.envs.make("riverswim", horizon=30_000)
+
+
+def river_agent(**options):
+    given = {"window": 300, "widening": 0.2, "radii": {"kind": "paper", "scale": 0.1}, "seed": 2}
+    return wd.SWUCRL2CW(RIVER.space, horizon=RIVER.horizon, **given | options)
+
+
+def test_episodes_tile_the_run():
+    run = wd.run(RIVER, river_agent(), seed=1, steps=5000)
+    e = run.episodes
+    assert e.start[0] == 1
+    assert (e.start[1:] == e.start[:-1] + e.length[:-1]).all()
+    assert e.start[-1] + e.length[-1] == 5001
+    assert e.reason[-1] == "open"
+    assert set(e.reason[:-1]) == {"visits", "boundary"}
+    ends = e.start[1:]
+    assert (e.reason[:-1] == np.where(ends % 300 == 0, "boundary", "visits")).all()
+    assert len(e) == e.total == e.start.size
+    assert repr(e) == f"Episodes({len(e)})"
+    assert (e.sweeps >= 1).all()
+    assert list(e)[7] == e[7] == Episode(
+        start=int(e.start[7]), length=int(e.length[7]), reason=str(e.reason[7]),
+        gain=float(e.gain[7]), span=float(e.span[7]), sweeps=int(e.sweeps[7]),
+        vacuous=float(e.vacuous[7]), ties=int(e.ties[7]),
+    )  # fmt: skip
+
+
+def test_gains_and_spans_stay_in_their_bounds():
+    """rho~ <= max r~ + eps from a warm start; span <= max(1, 2 / eta) (1 + eps) (spec 1.7)."""
+    for eta in (0.1, 0.4, 1.5):
+        e = wd.run(RIVER, river_agent(widening=eta), seed=1, steps=4000).episodes
+        eps = 1 / np.sqrt(e.start)
+        assert (e.gain <= 1 + eps + 1e-9).all()
+        assert (e.gain >= 0).all()
+        assert (e.span <= max(1.0, 2 / eta) * (1 + eps)).all()
+        assert (e.span >= 0).all()
+
+
+@pytest.mark.parametrize("slack", [0.0, 0.1])
+def test_vacuous_sets_and_ties_are_those_of_a_recount(slack):
+    """At every tau: counts, r~ and widths from the history, by hand; ties where u = 0 decides."""
+    some_ties = some_vacuous = some_planned = 0
+    for seed in range(25):
+        rng = np.random.default_rng(seed)
+        model = draw_world(rng, 300 + seed)
+        space, T = model.space, model.horizon
+        W, eta, scale = int(rng.integers(1, T + 1)), 0.3, rng.choice([1.0, 0.2])
+        agent = wd.SWUCRL2CW(
+            space, horizon=T, window=W, widening=eta, radii=wd.Radii.paper().scaled(scale),
+            slack=slack, seed=seed,
+        )  # fmt: skip
+        run = wd.run(model, agent, seed=seed)
+        pairs = np.array(
+            [space.pair(int(s), int(a)) for s, a in zip(run.states[:-1], run.actions, strict=True)]
+        )
+        L = math.log(space.n_pairs * T / 0.05)
+        for e in run.episodes:
+            seen = slice(max(0, e.start - 1 - W), e.start - 1)
+            n = np.bincount(pairs[seen], minlength=space.n_pairs)
+            total = np.bincount(pairs[seen], run.rewards[seen], minlength=space.n_pairs)
+            N = np.maximum(n, 1)
+            radius = scale * 2 * np.sqrt(2 * space.n_states * L / N)
+            assert e.vacuous == pytest.approx(((n == 0) | (radius + eta >= 2)).mean(), abs=1e-15)
+            r = np.where(n == 0, 1.0, np.clip(total / N + scale * 2 * np.sqrt(2 * L / N), 0, 1))
+            best = np.maximum.reduceat(r, space.offsets[:-1])
+            within = r >= best[space.state_of] - slack
+            if (best == 1.0).all():  # nothing to plan: the first sweep from u = 0 ends it
+                assert (e.gain, e.span, e.sweeps) == (1.0, 0.0, 1)
+                assert e.ties == (np.add.reduceat(within, space.offsets[:-1]) > 1).sum()
+            else:
+                some_planned += 1
+            some_ties += e.ties > 0
+            some_vacuous += 0 < e.vacuous < 1
+    assert min(some_ties, some_vacuous, some_planned) > 20
+
+
+def test_gains_and_spans_are_in_units_of_the_rewards():
+    """The same world paid in other units: the same decisions, and gains that are converted."""
+    space = wd.StateActions([2, 2])
+    rng = np.random.default_rng(0)
+    unit = wd.SWUCRL2CW(
+        space, horizon=400, window=90, widening=0.2, radii={"kind": "paper", "scale": 0.1},
+        ties="lowest", reward_range=(0, 1),
+    )  # fmt: skip
+    other = wd.SWUCRL2CW(
+        space, horizon=400, window=90, widening=0.2, radii={"kind": "paper", "scale": 0.1},
+        ties="lowest", reward_range=(-8, 24),
+    )  # fmt: skip
+    state, spans = 0, set()
+    for _ in range(400):
+        action = unit.act(state)
+        assert other.act(state) == action
+        # powers of two: the scaling is exact, so that not even rounding can part the two
+        reward, after = float(rng.integers(0, 1025)) / 1024, int(rng.integers(2))
+        unit.observe(state, action, reward, after)
+        other.observe(state, action, -8 + 32 * reward, after)
+        assert other.episode.gain == pytest.approx(-8 + 32 * unit.episode.gain, abs=1e-12)
+        assert other.episode.span == pytest.approx(32 * unit.episode.span, abs=1e-12)
+        spans.add(unit.episode.span)
+        state = after
+    assert len(spans) > 5
+
+
+@pytest.mark.parametrize("record", ["totals", 100])
+def test_sparse_records_keep_the_last_ten_thousand(record):
+    """With W = 1 every step is an episode; a run of 30,000 has as many."""
+    full = wd.run(RIVER, river_agent(window=1), seed=1)
+    assert len(full.episodes) == full.episodes.total == 30_000
+    thin = wd.run(RIVER, river_agent(window=1), seed=1, record=record)
+    assert thin.episodes.total == 30_000
+    assert len(thin.episodes) == 10_000
+    for name in ("start", "length", "reason", "gain", "span", "sweeps", "vacuous", "ties"):
+        kept = getattr(full.episodes, name)[-10_000:]
+        assert getattr(thin.episodes, name).tolist() == kept.tolist()
+
+
+def test_a_run_has_the_episodes_that_started_in_it():
+    whole = wd.run(RIVER, river_agent(), seed=1, steps=3000).episodes
+    agent = river_agent()
+    parts = [wd.run(RIVER, agent, seed=1, steps=n).episodes for n in (1000, 1, 1999)]
+    starts = np.concatenate([part.start for part in parts])
+    assert starts.tolist() == whole.start.tolist()
+    assert parts[0].length[-1] == 1001 - parts[0].start[-1]
+    assert sum(part.total for part in parts) == whole.total
+    again = wd.agents.restore(agent.state())
+    assert again.episode == agent.episode
+    tail = wd.run(RIVER, again, seed=1, steps=500).episodes
+    assert tail.start.tolist() == wd.run(RIVER, agent, seed=1, steps=500).episodes.start.tolist()
+
+
+def test_the_current_episode():
+    agent = river_agent()
+    assert agent.episode is None
+    assert agent.n_episodes == 0
+    agent.act(0)
+    assert (agent.episode.start, agent.episode.length, agent.episode.reason) == (1, 0, "open")
+    assert (agent.episode.gain, agent.episode.vacuous) == (1.0, 1.0)
+    run = wd.run(RIVER, river_agent(), seed=1, steps=700)
+    agent = river_agent()
+    wd.run(RIVER, agent, seed=1, steps=700)
+    assert agent.episode == run.episodes[-1]
+    assert agent.n_episodes == run.episodes.total
+
+
+def test_agents_without_episodes_have_none():
+    run = wd.run(RIVER, wd.agents.make("random", RIVER.space, horizon=30_000), steps=100)
+    assert isinstance(run.episodes, Episodes)
+    assert len(run.episodes) == run.episodes.total == 0
+    assert list(run.episodes) == []

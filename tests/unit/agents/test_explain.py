@@ -1,0 +1,152 @@
+"""`explain`: every number again, from the history and by hand."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import windage as wd
+from tests.models import random_mdp
+from tests.unit.agents.test_optimistic_literal import best_value, literal_evi
+from windage.errors import CallOrderError, InputError
+
+pytestmark = pytest.mark.filterwarnings("ignore::windage.errors.GuaranteeWarning")
+
+SPACE = wd.StateActions([2, 3, 2], state_names=["low", "mid", "high"])
+T, DELTA = 400, 0.1
+MODEL = wd.DriftingMDP.stationary(random_mdp(SPACE, 4), horizon=T)
+
+
+def hoped(p, d, u):
+    """The largest q.u over the set of a pair."""
+    order = sorted(range(3), key=lambda s: (u[s], s))
+    return max(u) if p is None or d >= 2 else best_value(p, d, u, order)
+
+
+@pytest.mark.parametrize("scale", [1.0, 0.15])
+@pytest.mark.parametrize("eta", [0.0, 0.25, [0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 2.5]])
+@pytest.mark.filterwarnings("ignore::windage.errors.ParameterWarning")
+def test_every_number_from_the_history(scale, eta):
+    W, slack = 150, 0.05
+    agent = wd.SWUCRL2CW(
+        SPACE, horizon=T, window=W, widening=eta, delta=DELTA, slack=slack, seed=3,
+        radii=wd.Radii.paper().scaled(scale), warm_start=False,
+    )  # fmt: skip
+    run = wd.run(MODEL, agent, seed=2, steps=390)
+    before = agent.state()
+    told = [agent.explain(s) for s in range(3)]
+    assert agent.state() == before
+    tau = agent.episode.start
+    assert {e.start for e in told} == {tau}
+    assert {e.episode for e in told} == {agent.n_episodes}
+    seen = {}
+    for i in range(max(0, tau - 1 - W), tau - 1):
+        pair = int(run.states[i]), int(run.actions[i])
+        seen.setdefault(pair, []).append((float(run.rewards[i]), int(run.states[i + 1])))
+    L = math.log(SPACE.n_pairs * T / DELTA)
+    actions, widths = [2, 3, 2], np.broadcast_to(eta, SPACE.n_pairs)
+    r, p, d, rad_p = ([[None] * n for n in actions] for _ in range(4))
+    for s, explanation in enumerate(told):
+        assert (explanation.state, explanation.state_name) == (s, ("low", "mid", "high")[s])
+        for a, report in enumerate(explanation.actions):
+            mine = seen.get((s, a), [])
+            n, width = len(mine), float(widths[SPACE.pair(s, a)])
+            N = max(1, n)
+            rad_r, rad_p[s][a] = (scale * 2 * math.sqrt(2 * k * L / N) for k in (1, 3))
+            r_hat = math.fsum(x for x, _ in mine) / N
+            r[s][a] = min(1.0, r_hat + rad_r) if n else 1.0
+            p[s][a] = [sum(z == y for _, z in mine) / n for y in range(3)] if n else None
+            d[s][a] = rad_p[s][a] + width
+            assert report.action == a
+            assert report.visits == n
+            assert report.mean_reward == pytest.approx(r_hat, abs=1e-12)
+            assert report.reward_radius == pytest.approx(rad_r, abs=1e-12)
+            assert report.optimistic_reward == pytest.approx(r[s][a], abs=1e-12)
+            assert report.transition_radius == pytest.approx(rad_p[s][a] if n else 2.0, abs=1e-12)
+            assert report.widening == width
+            assert report.vacuous == (n == 0 or d[s][a] >= 2)
+    values, gain, u = literal_evi(actions, r, p, d, 1 / math.sqrt(tau))
+    assert (max(u) > 0) == (scale < 1)  # printed radii leave nothing to plan
+    for s, explanation in enumerate(told):
+        assert explanation.gain == pytest.approx(gain, abs=1e-9)
+        assert explanation.span == pytest.approx(max(u), abs=1e-9)
+        for a, report in enumerate(explanation.actions):
+            expected = float(np.dot(p[s][a], u)) if p[s][a] else 0.0
+            hope = hoped(p[s][a], d[s][a], u)
+            of_eta = hope - hoped(p[s][a], rad_p[s][a], u)
+            assert report.expected == pytest.approx(expected, abs=1e-9)
+            assert report.bonus == pytest.approx(hope - expected, abs=1e-9)
+            assert report.bonus_from_widening == pytest.approx(of_eta, abs=1e-9)
+            assert report.value == pytest.approx(values[s][a], abs=1e-9)
+            parts = report.optimistic_reward + report.expected + report.bonus
+            assert report.value == pytest.approx(parts, abs=1e-12)
+        tied = [value >= max(values[s]) - slack for value in values[s]]
+        assert [report.tied for report in explanation.actions] == tied
+        chosen = [report.action for report in explanation.actions if report.chosen]
+        assert len(chosen) == 1
+        assert tied[chosen[0]]
+
+
+@pytest.mark.parametrize("ties", ["lowest", "random", "previous", "sampled"])
+def test_the_chosen_action_is_the_one_that_is_played(ties):
+    """Asked before `act` in an episode that goes on, and again with the decision pending."""
+    agent = wd.SWUCRL2CW(
+        SPACE, horizon=T, window=100, widening=0.2, radii={"kind": "paper", "scale": 0.15},
+        ties=ties, slack=0.1, seed=1,
+    )  # fmt: skip
+    rng, state, foretold = np.random.default_rng(0), 0, 0
+    for _ in range(80):
+        told = agent.explain(state) if agent.t > 1 else None
+        action = agent.act(state)
+        if told is not None and told.start == agent.episode.start:
+            assert [a.chosen for a in told.actions].index(True) == action
+            foretold += 1
+        assert [a.chosen for a in agent.explain(state).actions].index(True) == action
+        after = int(rng.integers(3))
+        agent.observe(state, action, float(rng.random()), after)
+        state = after
+    assert foretold > 20
+
+
+def test_ucrl2_explains_with_the_radii_of_its_episode():
+    agent = wd.UCRL2(SPACE, horizon=T, delta=DELTA)
+    wd.run(MODEL, agent, seed=1, steps=300)
+    tau = agent.episode.start
+    for report in agent.explain(1).actions:
+        N = max(1, report.visits)
+        radius = math.sqrt(7 * math.log(2 * 7 * tau / DELTA) / (2 * N))
+        assert report.reward_radius == pytest.approx(radius, rel=1e-12)
+        assert report.optimistic_reward == pytest.approx(report.mean_reward + radius, rel=1e-12)
+        assert report.widening == report.bonus_from_widening == 0.0
+
+
+def test_explanations_can_be_read():
+    agent = wd.SWUCRL2CW(SPACE, horizon=T, window=100, widening=0.2)
+    with pytest.raises(CallOrderError, match=r"explain: nothing has been planned.*call act\(s\)"):
+        agent.explain(0)
+    agent.act(2)
+    text = str(agent.explain(2))
+    assert text.startswith("high: episode 1, planned at t = 1 with paper radii; optimistic gain 1")
+    assert text.count(" *") == 1
+    assert "ties are broken by 'random' within a slack of 0" in text
+    with pytest.raises(InputError, match="state: 3"):
+        agent.explain(3)
+
+
+def test_regions_are_the_sets_of_the_episode():
+    """EVI on `agent.region()` gives the gain the agent planned with."""
+    agent = wd.SWUCRL2CW(
+        SPACE, horizon=T, window=150, widening=0.2, radii={"kind": "paper", "scale": 0.05},
+        warm_start=False,
+    )  # fmt: skip
+    planned = 0
+    for steps in (60, 60, 60, 60, 60):
+        wd.run(MODEL, agent, seed=2, steps=steps)
+        episode = agent.episode
+        model = wd.evi(agent.region(), epsilon=1 / math.sqrt(episode.start), method="plain")
+        assert model.gain == pytest.approx(episode.gain, abs=1e-9)
+        assert model.span == pytest.approx(episode.span, abs=1e-9)
+        planned += episode.span > 0
+    assert planned > 2
