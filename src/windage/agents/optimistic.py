@@ -112,7 +112,7 @@ class OptimisticAgent(Agent):
             drawn=blank_plan(space, self._room_for_draws()),
             sets=np.zeros(space.n_pairs, SETS),
             looks=np.zeros(space.n_states, LOOK),
-            now=np.zeros(6, np.int64),
+            now=np.zeros(7, np.int64),
             log=np.zeros(_LOG_ROWS, LOG),
         )
         learner.sets["eta"], learner.sets["state"] = self._eta, space.state_of

@@ -42,7 +42,9 @@ def require_possible(
     `samples` were taken in before time t; `episode` is the row of the current one.
     """
     space, sets, looks = window.space, learner.sets, learner.looks
-    number, tau, planned, full, saturated, tied = learner.now.tolist()
+    number, tau, following, planned, full, saturated, tied = learner.now.tolist()
+    period, phase = learner.rules.period, learner.rules.phase
+    due = tau + period - (tau - phase) % period if period > 0 and number > 0 else 0
     start, length, reason, sweeps, ties, gain, span, vacuous = episode
     states = np.arange(space.n_states)
     pair = np.clip(looks["pair"], 0, space.n_pairs - 1)
@@ -52,6 +54,7 @@ def require_possible(
         "samples": int(window.memory.clock[0]) == samples,
         "episode": 0 <= number <= t and (tau > 0) == (number > 0),
         "start": 0 <= tau <= t and start == tau,
+        "boundary": following == due,
         "planned": planned in (0, 1),
         "full": full == (looks["best"] == 1.0).sum(),
         "saturated": saturated == sets["saturated"].sum(),

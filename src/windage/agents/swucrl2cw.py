@@ -51,7 +51,7 @@ class SWUCRL2CW(OptimisticAgent):
         A `Radii`; the paper's are the default.
     ties
         Which action within `slack` of the best to play: a "random" one, the "lowest", the
-        "previous" one as long as it is among them, or the best of a "sampled" model.
+        "previous" one as long as it is among them, or the best one of a "sampled" model.
     slack
         How much worse than the best an action may be and still be a tie (spec I2).
     reward_range

@@ -45,7 +45,8 @@ PAIR = np.dtype(
         ("row", np.int64),  # where its entries start ...
         ("entries", np.int32),  # ... and how many it has
         ("kind", np.int32),
-    ]
+    ],
+    align=True,
 )
 STATE = np.dtype(
     [
@@ -56,9 +57,10 @@ STATE = np.dtype(
         ("order", np.int64),  # entry i: the state with the i-th smallest u
         ("column", np.int64),  # where its column starts ...
         ("entries", np.int64),  # ... and how many entries it has
-    ]
+    ],
+    align=True,
 )
-ENTRY = np.dtype([("probability", np.float64), ("index", np.int64)])
+ENTRY = np.dtype([("probability", np.float64), ("index", np.int64)], align=True)
 
 
 class Plan(NamedTuple):
@@ -92,6 +94,30 @@ def transpose(plan):
             entry["index"] = p
             entry["probability"] = plan.rows[i]["probability"]
             state["entries"] += 1
+
+
+@compiled
+def spread(plan):
+    """Fill the rows from the columns."""
+    for p in range(plan.pairs.size):
+        plan.pairs[p]["entries"] = 0
+    for s in range(plan.states.size):
+        first = plan.states[s]["column"]
+        for i in range(first, first + plan.states[s]["entries"]):
+            plan.pairs[plan.columns[i]["index"]]["entries"] += 1
+    n = 0
+    for p in range(plan.pairs.size):
+        plan.pairs[p]["row"] = n
+        n += plan.pairs[p]["entries"]
+        plan.pairs[p]["entries"] = 0
+    for s in range(plan.states.size):
+        first = plan.states[s]["column"]
+        for i in range(first, first + plan.states[s]["entries"]):
+            pair = plan.pairs[plan.columns[i]["index"]]
+            entry = plan.rows[pair["row"] + pair["entries"]]
+            entry["index"] = s
+            entry["probability"] = plan.columns[i]["probability"]
+            pair["entries"] += 1
 
 
 @inlined
@@ -149,6 +175,8 @@ def solve(plan, epsilon, quick, most):
             u[s] = 0.5 * (u[s] + swept) if halved else swept
         rebase(u)
         if evaluate and sweeps >= PLAIN_SWEEPS:
+            if sweeps == PLAIN_SWEEPS:
+                spread(plan)
             _evaluate(plan)
     plan.answer[GAIN] = high
     plan.answer[SPAN] = rebase(u)
@@ -217,10 +245,10 @@ def _evaluate(plan):
     """Sweep the greedy policy alone, some twenty times."""
     u = plan.u
     for _ in range(EVALUATIONS):
-        best = 0
+        best = np.int64(0)
         for s in range(u.size):
             if u[s] >= u[best]:
-                best = s
+                best = np.int64(s)
         for s in range(u.size):
             plan.states[s]["swept"] = row_value(plan, plan.states[s]["greedy"], best)
         for s in range(u.size):

@@ -30,7 +30,7 @@ LOWEST, RANDOM, PREVIOUS, SAMPLED = 0, 1, 2, 3  # how ties are broken
 GOING_ON, FIRST, BOUNDARY, VISITS = 0, 1, 2, 3  # why a new episode starts
 PLAYED, NOT_CONVERGED, OUT_OF_RANGE = 0, 1, 2  # how `play` ended
 
-EPISODE, TAU, PLANNED, FULL, SATURATED, TIED = 0, 1, 2, 3, 4, 5  # places in Learner.now
+EPISODE, TAU, NEXT, PLANNED, FULL, SATURATED, TIED = 0, 1, 2, 3, 4, 5, 6  # places in Learner.now
 
 SETS = np.dtype(
     [
@@ -40,7 +40,8 @@ SETS = np.dtype(
         ("mean", np.float64),  # r_hat
         ("left", np.int64),  # N+_tau - nu
         ("saturated", np.int64),  # whether H_p is the whole simplex
-    ]
+    ],
+    align=True,
 )
 LOOK = np.dtype(
     [
@@ -48,13 +49,15 @@ LOOK = np.dtype(
         ("tied", np.int64),  # whether several actions have r~ within the slack of it
         ("met", np.int64),  # the episode that last looked its policy up
         ("pair", np.int64),  # pi~(s)
-    ]
+    ],
+    align=True,
 )
 LOG = np.dtype(
     [
         ("start", np.int64), ("length", np.int64), ("reason", np.int64), ("sweeps", np.int64),
         ("ties", np.int64), ("gain", np.float64), ("span", np.float64), ("vacuous", np.float64),
-    ]
+    ],
+    align=True,
 )  # fmt: skip
 
 
@@ -86,7 +89,7 @@ class Learner(NamedTuple):
     drawn: evi.Plan  # workspace of the posterior draw; without room unless ties are sampled
     sets: NDArray[np.void]  # [pairs]
     looks: NDArray[np.void]  # [S]
-    now: NDArray[np.int64]  # episode, tau, whether EVI was needed, full states, saturated, tied
+    now: NDArray[np.int64]  # episode, tau, next boundary, planned, full states, saturated, tied
     log: NDArray[np.void]  # episode m in row m % size
 
 
@@ -95,9 +98,8 @@ def is_over(learner, t, s):
     """Return why a new episode starts at time t in state s, 0 if the old one goes on (line 7)."""
     if learner.now[EPISODE] == 0:
         return FIRST
-    due = learner.rules.period > 0 and t % learner.rules.period == learner.rules.phase
-    if due and t != learner.now[TAU]:
-        return BOUNDARY  # once: a decision may be asked for again after it was withdrawn
+    if t == learner.now[NEXT]:
+        return BOUNDARY
     return VISITS if learner.sets[decide(learner, s)]["left"] <= 0 else GOING_ON
 
 
@@ -117,6 +119,7 @@ def begin(learner, t, reason):
     row["reason"] = reason
     now[EPISODE] += 1
     now[TAU] = t
+    now[NEXT] = t + rules.period - (t - rules.phase) % rules.period if rules.period > 0 else 0
     answer = learner.plan.answer
     row = learner.log[now[EPISODE] % learner.log.size]
     row["start"] = t
@@ -191,7 +194,6 @@ def _plan(learner, epsilon):
         plan.pairs[p]["kind"] = evi.FREE if learner.sets[p]["saturated"] else evi.BOUND
     evi.prune(plan, learner.rules.slack)
     gather(learner.memory, plan)
-    evi.transpose(plan)
     if not learner.rules.warm:
         for s in range(plan.u.size):
             plan.u[s] = 0.0
@@ -232,15 +234,17 @@ def _count_ties(learner):
 
 @compiled
 def _sample_policy(learner, t):
-    """Play, among the tied actions, the best policy of a model drawn from the posterior."""
+    """Play of the tied actions the one that is best in a model drawn from the posterior."""
     drawn = learner.drawn
-    for s in range(learner.looks.size):
-        bar = _bar(learner, s)
-        for p in range(drawn.states[s]["first"], drawn.states[s]["last"]):
-            drawn.pairs[p]["kind"] = evi.BOUND if _value(learner, p) >= bar else evi.LEFT_OUT
+    for p in range(drawn.pairs.size):
+        drawn.pairs[p]["kind"] = evi.BOUND
     draw_policy(learner.memory, drawn, learner.rules.key, t, 1.0)
     for s in range(learner.looks.size):
-        learner.looks[s]["pair"] = drawn.states[s]["greedy"]
+        bar, best = _bar(learner, s), -np.inf
+        for p in range(drawn.states[s]["first"], drawn.states[s]["last"]):
+            if _value(learner, p) >= bar and drawn.pairs[p]["value"] > best:
+                best = drawn.pairs[p]["value"]
+                learner.looks[s]["pair"] = p
         learner.looks[s]["met"] = learner.now[EPISODE]
 
 

@@ -21,9 +21,9 @@ from windage.kernels.compiled import compiled, inlined
 from windage.kernels.evi import BOUND
 from windage.kernels.random import mix
 
-TAKEN, COUNTED, DROPPED, CHANGED, CELLS = 0, 1, 2, 3, 4  # places in Memory.clock
+TAKEN, COUNTED, DROPPED, CHANGED, CELLS, SLOT = 0, 1, 2, 3, 4, 5  # places in Memory.clock
 
-SAMPLE = np.dtype([("reward", np.float64), ("pair", np.int32), ("after", np.int32)])
+SAMPLE = np.dtype([("reward", np.float64), ("pair", np.int32), ("after", np.int32)], align=True)
 COUNT = np.dtype(
     [
         ("visits", np.int64),
@@ -31,7 +31,8 @@ COUNT = np.dtype(
         ("lost", np.float64),  # ... and what rounding took from it
         ("distinct", np.int32),  # next states seen
         ("changed", np.int32),  # whether anything changed since `settle`
-    ]
+    ],
+    align=True,
 )
 
 
@@ -41,10 +42,11 @@ class Memory(NamedTuple):
     window: int  # W, 0: all history
     n_states: int
     hashed: bool
-    clock: NDArray[np.int64]  # samples taken, counted, dropped; changed pairs; cells in use
+    clock: NDArray[np.int64]  # samples taken, counted, dropped; changed pairs, cells; next slot
     ring: NDArray[np.void]
     counts: NDArray[np.void]  # [pairs]
     changed: NDArray[np.int32]  # [pairs] which pairs changed since `settle`
+    sources: NDArray[np.int64]  # [S] how many pairs have led to the state
     # Cells: [pairs * S], or the slots of the hash table, a power of two. Listed: the count of
     # (pair, state) stands at pair * S + state, so that counting on touches nothing else; the k-th
     # state of a pair's list at pair * S + k, and the mark of (pair, state) is 1 + k, 0 if it is on
@@ -57,10 +59,12 @@ class Memory(NamedTuple):
 @inlined
 def take(memory, pair, reward, after):
     """Remember one more sample; count when another would overwrite one that is still needed."""
-    sample = memory.ring[np.uint64(memory.clock[TAKEN] % memory.ring.size)]
+    slot = memory.clock[SLOT]  # TAKEN modulo the size of the ring, without a division
+    sample = memory.ring[np.uint64(slot)]
     sample["reward"] = reward
     sample["pair"] = pair
     sample["after"] = after
+    memory.clock[SLOT] = slot + 1 if slot + 1 < memory.ring.size else 0
     memory.clock[TAKEN] += 1
     if memory.clock[TAKEN] - memory.clock[DROPPED] >= memory.ring.size:
         commit(memory)
@@ -129,6 +133,7 @@ def _count_listed(memory, pair, state, by):
     if by > 0 and memory.cell_count[cell] == 1:
         memory.cell_state[row + np.uint64(count["distinct"])] = state
         count["distinct"] += 1
+        memory.sources[np.uint64(state)] += 1
         memory.cell_mark[cell] = count["distinct"]
         memory.clock[CELLS] += 1
     elif memory.cell_count[cell] == 0:  # the last of the list takes its place
@@ -137,6 +142,7 @@ def _count_listed(memory, pair, state, by):
         memory.cell_state[row + np.uint64(memory.cell_mark[cell] - 1)] = last
         memory.cell_mark[row + np.uint64(last)] = memory.cell_mark[cell]
         memory.cell_mark[cell] = 0
+        memory.sources[np.uint64(state)] -= 1
         memory.clock[CELLS] -= 1
 
 
@@ -151,6 +157,7 @@ def _count_hashed(memory, pair, state, by):
             marks[slot] = mark
             states[slot] = state
             memory.counts[pair]["distinct"] += 1
+            memory.sources[state] += 1
             memory.clock[CELLS] += 1
             break
         slot = (slot + np.uint64(1)) & mask
@@ -158,6 +165,7 @@ def _count_hashed(memory, pair, state, by):
     if counts[slot] != 0:
         return
     memory.counts[pair]["distinct"] -= 1
+    memory.sources[state] -= 1
     memory.clock[CELLS] -= 1
     gap = slot  # close the gap: move back whatever was pushed past it
     while True:
@@ -197,6 +205,7 @@ def refill(memory, pairs, states, counts):
             memory.cell_mark[row + states[i]] = count["distinct"] + 1
             memory.cell_count[row + states[i]] = counts[i]
         count["distinct"] += 1
+        memory.sources[states[i]] += 1
     memory.clock[CELLS] = pairs.size
 
 
@@ -217,33 +226,33 @@ def mean(memory, pair):
 
 @compiled
 def gather(memory, plan):
-    """Write p_hat of every pair whose set is a ball into the rows of a plan."""
+    """Write p_hat of every pair whose set is a ball into the columns of a plan."""
     n = 0
-    for p in range(plan.pairs.size):
-        pair = plan.pairs[p]
-        pair["row"] = n
-        pair["entries"] = 0
-        if pair["kind"] == BOUND:
-            n += memory.counts[p]["distinct"]
+    for s in range(plan.states.size):  # room for all pairs that led there, needed or not
+        plan.states[s]["column"] = n
+        plan.states[s]["entries"] = 0
+        n += memory.sources[s]
     if memory.hashed:
         for i in range(memory.cell_mark.size):
             if memory.cell_mark[i] > 0:
                 p = memory.cell_mark[i] - 1
-                _gather(memory, plan, p, memory.cell_state[i], memory.cell_count[i])
+                share = 1.0 / max(1, memory.counts[p]["visits"])
+                _gather(plan, p, memory.cell_state[i], memory.cell_count[i] * share)
     else:
         for p in range(plan.pairs.size):
-            row = p * memory.n_states
             if plan.pairs[p]["kind"] == BOUND:
-                for i in range(row, row + memory.counts[p]["distinct"]):
-                    s = memory.cell_state[i]
-                    _gather(memory, plan, p, s, memory.cell_count[row + s])
+                row = np.uint64(p * memory.n_states)
+                share = 1.0 / max(1, memory.counts[p]["visits"])
+                for i in range(row, row + np.uint64(memory.counts[p]["distinct"])):
+                    after = np.uint64(memory.cell_state[i])
+                    _gather(plan, p, after, memory.cell_count[row + after] * share)
 
 
 @inlined
-def _gather(memory, plan, p, s, count):
-    pair = plan.pairs[p]
-    if pair["kind"] == BOUND:
-        entry = plan.rows[np.uint64(pair["row"] + pair["entries"])]
-        entry["index"] = s
-        entry["probability"] = count / memory.counts[p]["visits"]
-        pair["entries"] += 1
+def _gather(plan, p, s, probability):
+    if plan.pairs[p]["kind"] == BOUND:
+        state = plan.states[np.uint64(s)]
+        entry = plan.columns[np.uint64(state["column"] + state["entries"])]
+        entry["index"] = p
+        entry["probability"] = probability
+        state["entries"] += 1

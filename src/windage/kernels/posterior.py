@@ -42,7 +42,8 @@ def draw_policy(memory, plan, key, t, prior):
     transpose(plan)
     for s in range(plan.u.size):
         plan.u[s] = 0.0
-    solve(plan, 1.0 / np.sqrt(t), True, SWEEPS)
+    quick = plan.u.size > 0  # always; a literal would compile the planner a second time
+    solve(plan, 1.0 / np.sqrt(t), quick, np.int64(SWEEPS))
 
 
 @inlined

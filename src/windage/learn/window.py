@@ -68,10 +68,11 @@ class Window:
             window=self.width or 0,
             n_states=self.space.n_states,
             hashed=self.is_hashed,
-            clock=np.zeros(5, np.int64),
+            clock=np.zeros(6, np.int64),
             ring=np.zeros(ring, SAMPLE),
             counts=np.zeros(self.space.n_pairs, COUNT),
             changed=np.zeros(self.space.n_pairs, np.int32),
+            sources=np.zeros(self.space.n_states, np.int64),
             cell_count=count,
             cell_state=state,
             cell_mark=mark,
@@ -102,7 +103,7 @@ class Window:
         slots = _slots(self.most_cells)
         require_memory(16 * slots, "window", fix="use an agent with a window")
         keys, counts = self._cells()
-        self.memory.counts["distinct"] = 0
+        self.memory.counts["distinct"], self.memory.sources[:] = 0, 0
         count, state, mark = _blank_cells(slots)
         self.memory = self.memory._replace(cell_count=count, cell_state=state, cell_mark=mark)
         refill(self.memory, *np.divmod(keys, self.space.n_states), counts)
@@ -111,7 +112,7 @@ class Window:
     def clear(self) -> None:
         """Forget everything."""
         m = self.memory
-        for array in (m.clock, m.counts, m.cell_count, m.cell_mark):
+        for array in (m.clock, m.counts, m.sources, m.cell_count, m.cell_mark):
             array[:] = np.zeros(1, array.dtype)
 
     def commit(self) -> None:
@@ -168,7 +169,7 @@ class Window:
 
     def restore(self, saved: dict[str, NDArray[Any]]) -> None:
         """Take back what `saved` gave, into an empty window of the same width."""
-        from windage.kernels.memory import CHANGED, COUNTED, DROPPED, TAKEN, refill
+        from windage.kernels.memory import CHANGED, COUNTED, DROPPED, SLOT, TAKEN, refill
 
         taken, counted, dropped = (int(n) for n in _part(saved, "clock", 3))
         pairs, states = self.space.n_pairs, self.space.n_states
@@ -201,7 +202,7 @@ class Window:
         m.changed[: changed.size] = changed
         m.counts["changed"][changed] = 1
         m.clock[TAKEN], m.clock[COUNTED], m.clock[DROPPED] = taken, counted, dropped
-        m.clock[CHANGED] = changed.size
+        m.clock[CHANGED], m.clock[SLOT] = changed.size, taken % m.ring.size
 
 
 def _blank_cells(
