@@ -173,3 +173,32 @@ def test_blobs_carry_arrays_of_all_kinds():
 def test_what_cannot_be_read_back_is_not_written():
     with pytest.raises(StateError, match="'a' has type float32, which cannot be saved"):
         pack(Blob("x", {}, {}, {"a": np.zeros(3, dtype=np.float32)}))
+
+
+def test_what_was_overridden_survives_a_restart():
+    agent = wd.agents.make("random", wd.StateActions([2, 2]), horizon=10)
+    for _ in range(3):
+        advised = agent.act(0)
+        agent.observe(0, 1 - advised, 0.5, 0)
+    assert agent.overridden == 3
+    assert wd.agents.restore(agent.state()).overridden == 3
+
+
+def test_a_state_of_another_format_is_named_before_its_fields_are_read():
+    import hashlib
+    import struct
+
+    from windage.agents import blob
+
+    text = b'{"format": 99, "something": "new"}'
+    body = blob._MAGIC + struct.pack("<Q", len(text)) + text
+    with pytest.raises(wd.StateError, match="format 99"):
+        wd.agents.restore(body + hashlib.sha256(body).digest())
+
+
+def test_an_unknown_agent_in_a_state_is_a_damaged_state():
+    from windage.agents import blob
+
+    data = blob.pack(blob.Blob("tomorrow", {}, {}, {}))
+    with pytest.raises(wd.StateError, match="tomorrow"):
+        wd.agents.restore(data)
