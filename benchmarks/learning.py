@@ -64,18 +64,24 @@ def _runs() -> dict[str, float]:
             found[f"{label}: million steps a second, T = 1e6"] = T / cpu_seconds(whole, 3) / 1e6
             steps = max(60_000, 2 * agent.window)
             fast = _literal(model, scale, steps)
-            draws = twin.noise(model, 0, steps)
-            start = time.process_time()
-            outcome = twin.run(
-                model, draws, window=agent.window, widening=agent.widening, scale=scale
-            )
-            slow = time.process_time() - start
             run = wd.run(model, _agent(model, scale, ties="lowest", warm_start=False), steps=steps)
             mine = twin.Outcome(
                 run.episodes.total, int(run.episodes.sweeps.sum()), run.total_reward
             )
-            assert outcome == mine, (label, outcome, mine)
-            found[f"{label}: NumPy loop / windage, same steps"] = slow / fast
+            draws = twin.noise(model, 0, steps)
+            for kind, planner in (("plain", twin.plain), ("vectorised", twin.vectorised)):
+                start = time.process_time()
+                theirs = twin.run(
+                    model,
+                    draws,
+                    planner,
+                    window=agent.window,
+                    widening=agent.widening,
+                    scale=scale,
+                )
+                slow = time.process_time() - start
+                assert theirs == mine, (label, kind, theirs, mine)
+                found[f"{label}: NumPy loop, {kind} EVI / windage"] = slow / fast
     return found
 
 
@@ -126,7 +132,7 @@ def _peer() -> dict[str, float]:
     text = json.dumps([mdp.rewards.reshape(6, 2).tolist(), rows.tolist()])
     steps = 20_000
     seconds, episodes, reward = ask("statisticalrl-learners", PEER, str(steps), stdin=text)
-    world = wd.DriftingMDP.blend([mdp], wd.schedules.Steps(), horizon=steps)
+    world = wd.DriftingMDP.stationary(mdp, horizon=steps)
 
     def agent(seed: int) -> wd.UCRL2:
         return wd.UCRL2(mdp.space, horizon=steps, clip=True, seed=seed)
@@ -280,7 +286,7 @@ import time, warnings, windage as wd
 from windage.envs.riverswim import riverswim_mdp
 warnings.simplefilter("ignore")
 mdp = riverswim_mdp(100_000)
-world = wd.DriftingMDP.blend([mdp], wd.schedules.Steps(), horizon=200_000)
+world = wd.DriftingMDP.stationary(mdp, horizon=200_000)
 agent = wd.SWUCRL2CW(mdp.space, horizon=200_000, window=100_000, widening=0.1,
                      radii=wd.Radii.laplace().scaled(0.1))
 start = time.process_time()

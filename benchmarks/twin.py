@@ -2,13 +2,14 @@
 
 It draws the same noise as the library, so both play the same steps: episodes and rewards must be
 equal before any speed is quoted. Counts are kept up to date step by step and EVI is vectorised
-over pairs; only the loop over steps is Python's.
+over pairs, or done one pair at a time as a first version would; the loop over steps is Python's.
 """
 
 from __future__ import annotations
 
 import math
 from collections import deque
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -45,6 +46,7 @@ def noise(model: wd.DriftingMDP, seed: int, steps: int) -> list[np.ndarray]:
 def run(
     model: wd.DriftingMDP,
     draws: list[np.ndarray],
+    planner: Callable[..., tuple[np.ndarray, int]],
     *,
     window: int,
     widening: float,
@@ -82,7 +84,7 @@ def run(
             width = scale * 2 * np.sqrt(2 * S * L / limit) + widening
             p_hat = counts / limit[:, None]
             free = (visits == 0) | (width >= 2)
-            policy, sweeps = _evi(first, upper, p_hat, width / 2, free, 1 / math.sqrt(t))
+            policy, sweeps = planner(first, upper, p_hat, width / 2, free, 1 / math.sqrt(t))
             nu[:] = 0
             episodes += 1
             swept += sweeps
@@ -110,7 +112,7 @@ def run(
     return Outcome(episodes, swept, total)
 
 
-def _evi(
+def vectorised(
     first: np.ndarray,
     upper: np.ndarray,
     p_hat: np.ndarray,
@@ -118,9 +120,9 @@ def _evi(
     free: np.ndarray,
     epsilon: float,
 ) -> tuple[np.ndarray, int]:
-    u = np.zeros(p_hat.shape[1])
-    state_of = np.repeat(np.arange(u.size), np.diff(np.append(first, upper.size)))
-    for sweeps in range(1, 100_000):
+    """EVI over all pairs at once."""
+
+    def values(u: np.ndarray) -> np.ndarray:
         order = np.lexsort((np.arange(u.size), u))
         rows = p_hat[:, order]
         moved = np.minimum(half, 1 - rows[:, -1])
@@ -130,6 +132,55 @@ def _evi(
         value = upper + q @ u[order] + moved * u[order[-1]]
         whole = free | (half >= 1 - rows[:, -1])  # exactly: it may be a tie
         value[whole] = upper[whole] + u[order[-1]]
+        return value
+
+    return _iterate(first, upper.size, p_hat.shape[1], values, epsilon)
+
+
+def plain(
+    first: np.ndarray,
+    upper: np.ndarray,
+    p_hat: np.ndarray,
+    half: np.ndarray,
+    free: np.ndarray,
+    epsilon: float,
+) -> tuple[np.ndarray, int]:
+    """EVI with one inner maximum at a time."""
+
+    def values(u: np.ndarray) -> np.ndarray:
+        order = np.lexsort((np.arange(u.size), u))
+        best = order[-1]
+        value = np.empty(upper.size)
+        for pair in range(upper.size):
+            if free[pair] or half[pair] >= 1 - p_hat[pair, best]:
+                value[pair] = upper[pair] + u[best]
+                continue
+            q = p_hat[pair].copy()
+            q[best] += half[pair]
+            left = half[pair]
+            for s in order:
+                if left <= 0:
+                    break
+                taken = min(left, q[s])
+                q[s] -= taken
+                left -= taken
+            value[pair] = upper[pair] + q @ u
+        return value
+
+    return _iterate(first, upper.size, p_hat.shape[1], values, epsilon)
+
+
+def _iterate(
+    first: np.ndarray,
+    pairs: int,
+    states: int,
+    values: Callable[[np.ndarray], np.ndarray],
+    epsilon: float,
+) -> tuple[np.ndarray, int]:
+    u = np.zeros(states)
+    state_of = np.repeat(np.arange(states), np.diff(np.append(first, pairs)))
+    for sweeps in range(1, 100_000):
+        value = values(u)
         best = np.maximum.reduceat(value, first)
         gap = best - u
         if gap.max() - gap.min() <= epsilon:

@@ -32,6 +32,7 @@ _HOME = {
     "StateError": "errors",
     "UCRL2": "agents.ucrl2",
     "WindageError": "errors",
+    "benchmark_gap": "oracle.comparator",
     "dynamic_regret": "regret",
     "evi": "learn.evi",
     "gain_lp": "mdp",
@@ -65,6 +66,7 @@ __all__ = [
     "StateError",
     "WindageError",
     "agents",
+    "benchmark_gap",
     "dynamic_regret",
     "envs",
     "evi",
@@ -103,6 +105,7 @@ if TYPE_CHECKING:
     from windage.learn.tuning import optimal_widening, optimal_window
     from windage.mdp import MDP, gain_lp
     from windage.noise import Noise
+    from windage.oracle.comparator import benchmark_gap
     from windage.plans import plan
     from windage.regret import Regret, dynamic_regret
     from windage.simulate import run

@@ -439,7 +439,9 @@ def exact_upper(rows, h, x):
     return min(*found, max(*h[0], *h[1]) / min(c))
 
 
-def test_bounds_along_segments_allow_for_rounding():
+@pytest.mark.parametrize("size", [2e8, 1e9])
+def test_bounds_along_segments_allow_for_rounding(size):
+    """By the size of the times, and from differences where that would be too much."""
     rng = np.random.default_rng(5)
     S = 7
     space = wd.StateActions.uniform(S, 1)
@@ -452,13 +454,29 @@ def test_bounds_along_segments_allow_for_rounding():
     rows = [[[Fraction(p) for p in row] for row in kernel] for kernel in kernels]
     for _ in range(100):
         # drops of about ten among times of 10^9: eight of sixteen digits are left
-        h = 1e9 + 30.0 * np.arange(S) + rng.uniform(0.0, 2.0, size=(2, S))
+        h = size + 30.0 * np.arange(S) + rng.uniform(0.0, 2.0, size=(2, S))
         h[:, 0] = 0.0
         ends = [segment.point(x, h[k][:, None]) for k, x in enumerate((0.25, 0.75))]
         upper = segment.uppers(np.array([0]), *ends)[0]
         exact = exact_upper(
             rows, [[Fraction(t) for t in row] for row in h], (Fraction(1, 4), Fraction(3, 4))
         )
+        assert exact <= Fraction(upper) <= exact * (1 + Fraction(1, 10**5))
+
+
+def test_bounds_along_segments_allow_for_differences_that_cancel():
+    """Half a billion up and down, and a drop of ten: it has seven digits, not fifteen."""
+    rng = np.random.default_rng(7)
+    space = wd.StateActions.uniform(4, 1)
+    for _ in range(100):
+        p = rng.uniform(0.3, 0.7)
+        kernel = np.array([[0, 1, 0, 0], [1, 0, 0, 0], [0, p, 0, 1 - p], [0, 0, 1, 0]])
+        segment = segment_of(space, kernel, kernel)
+        rows = [[[Fraction(x) for x in row] for row in kernel]] * 2
+        h = np.array([0.0, 1e9, 1e9 * p + 3e9 * (1 - p) + rng.uniform(10.0, 11.0), 3e9])
+        ends = [segment.point(x, h[:, None]) for x in (0.25, 0.75)]
+        upper = segment.uppers(np.array([0]), *ends)[0]
+        exact = exact_upper(rows, [[Fraction(t) for t in h]] * 2, (Fraction(1, 4), Fraction(3, 4)))
         assert exact <= Fraction(upper) <= exact * (1 + Fraction(1, 10**5))
 
 
@@ -478,6 +496,7 @@ def test_long_diameters_along_a_drift():
     model = wd.envs.make("queue", capacity=60, horizon=1000)
     found = model.max_diameter()
     assert found.lower < found.upper <= 1.001 * found.lower
+    assert found.solves <= 5
     alone = solve_diameter(model.space, model.at(found.t).transitions, tol=1e-3)
     assert (found.lower, found.t) == (pytest.approx(alone.lower, rel=1e-3), 250)
     assert module.diameters(model, [1, 250]).max() == alone.value

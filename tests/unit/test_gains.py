@@ -177,12 +177,15 @@ def test_short_horizons_cost_no_more_than_their_times():
 
 
 def test_lines_count_against_the_most_solves(monkeypatch):
-    monkeypatch.setattr(walks, "MOST_SOLVES", 200)
+    """All families together: none of them would exceed it alone."""
     models = [random_mdp(SPACE, seed) for seed in range(4)]
     model = wd.DriftingMDP.blend(models, wd.schedules.Knots((1, 300, 600, 900)), horizon=900)
-    model.optimal_gains(1e-2)
-    with pytest.raises(NotConverged, match="200 models were solved"):
-        model.optimal_gains(1e-7)
+    solves = model.optimal_gains(1e-4).solves
+    monkeypatch.setattr(walks, "MOST_SOLVES", solves)
+    assert model.optimal_gains(1e-4).solves == solves
+    monkeypatch.setattr(walks, "MOST_SOLVES", solves - 1)
+    with pytest.raises(NotConverged, match=f"{solves - 1} models were solved"):
+        model.optimal_gains(1e-4)
 
 
 def test_what_corners_may_be_off_by_is_part_of_a_box():
@@ -207,6 +210,19 @@ def test_errors_reach_to_the_farther_end_of_a_bracket(monkeypatch):
         found = solve(*arguments, **options)
         return dataclasses.replace(found, lower=found.gain, upper=found.gain + 0.01)
 
+    solve_many = gain.solve_many
+
+    def many_off_centre(*arguments, **options):
+        return [
+            dataclasses.replace(one, lower=one.gain - 0.02, upper=one.gain)
+            for one in solve_many(*arguments, **options)
+        ]
+
+    short = wd.DriftingMDP.blend(
+        MODELS[:2], wd.schedules.Linear(), wd.schedules.Cosine(1), horizon=20
+    )
+    monkeypatch.setattr(gain, "solve_many", many_off_centre)
+    assert short.optimal_gains().error == pytest.approx(0.02)
     monkeypatch.setattr(gain, "solve", off_centre)
     curve = BUILDERS["function"]().optimal_gains()
     assert curve.error == pytest.approx(0.01)

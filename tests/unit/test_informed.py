@@ -200,6 +200,21 @@ def test_who_sees_more_earns_more():
     assert optimum == pytest.approx(make("finite-horizon", model)._optimum.values[0], rel=1e-12)
 
 
+@pytest.mark.parametrize("name", [name for name in wd.envs.names() if name != "bandit"])
+def test_random_play_loses_a_tenth(name):
+    """Else there is nothing to learn: uniform play in expectation, against the sum of rho*."""
+    model = wd.envs.make(name, **({} if name == "peril" else {"horizon": 800}))
+    space = model.space
+    mean = np.zeros((space.n_states, space.n_pairs))
+    mean[space.state_of, np.arange(space.n_pairs)] = 1 / space.counts[space.state_of]
+    law, total = np.eye(space.n_states)[0], 0.0
+    for t in range(1, model.horizon + 1):
+        mdp = model.at(t)
+        total += law @ mean @ mdp.rewards
+        law = law @ mean @ mdp.transitions
+    assert total <= 0.9 * model.optimal_gains(1e-4).sum()
+
+
 @pytest.mark.parametrize("id", IDS)
 def test_the_model_must_fit(id):
     model = BUILDERS["knots"]()

@@ -320,7 +320,7 @@ def test_any_h_brackets_the_least_times(seed):
     for _ in range(200):
         h = exact * rng.uniform(0.5, 2.0, size=(4, 1)) ** rng.uniform(0, 1)
         best = np.maximum.reduceat(model.drops(h), space.offsets[:-1], axis=0)
-        lower, upper = model.bracket(targets, h, best)
+        lower, upper = model.bracket(targets, h, best - model.slack(h), best + model.slack(h))
         assert (lower <= exact.max(axis=0) * (1 + 1e-12)).all()
         assert (upper >= exact.max(axis=0) * (1 - 1e-12)).all()
         finite += int(np.isfinite(upper).sum())
@@ -345,7 +345,8 @@ def test_brackets_allow_for_rounding():
             for s in range(1, S)
         ]
         best = np.maximum.reduceat(model.drops(h[:, None]), space.offsets[:-1], axis=0)
-        lower, upper = model.bracket(np.array([0]), h[:, None], best)
+        slack = model.slack(h[:, None])
+        lower, upper = model.bracket(np.array([0]), h[:, None], best - slack, best + slack)
         assert Fraction(lower[0]) <= Fraction(h.max()) / max(exact)
         assert min(exact) <= 0 or Fraction(upper[0]) >= Fraction(h.max()) / min(exact)
 

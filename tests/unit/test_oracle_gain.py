@@ -107,6 +107,41 @@ def test_a_choice_between_absorbing_states(way):
         assert found.policy.tolist() == [action, 0, 0, 0]
 
 
+@pytest.mark.parametrize("p", [0.5, 1e-3, 1e-9, 1e-13, 1e-16, 1e-90])
+def test_a_better_gain_that_is_all_but_out_of_reach(way, p):
+    """Leaving takes 1/p steps and pays .8 for ever: no p is too small for a gain."""
+    space = StateActions([2, 1, 1])
+    rows = [[1, 0, 0], [1 - p, p, 0], [0, 1, 0], [0, 0, 1]]
+    found = solve(space, [0.5, 0.0, 0.8, 1.0], rows)
+    assert found.gains == pytest.approx([0.8, 0.8, 1.0], abs=1e-12)
+    assert found.policy.tolist() == [1, 0, 0]
+    assert found.lower <= 1.0 <= found.upper <= found.lower + 1e-9
+
+
+@pytest.mark.parametrize("p", [1e-3, 1e-9, 1e-13, 1e-16, 1e-90])
+def test_a_worse_gain_that_is_all_but_out_of_reach(way, p):
+    """The pair that pays more leaks into a state that pays less; staying safe is optimal."""
+    space = StateActions([2, 1, 1])
+    rows = [[1, 0, 0], [1 - p, p, 0], [0, 1, 0], [0, 0, 1]]
+    found = solve(space, [0.5, 0.6, 0.2, 1.0], rows)
+    assert found.gains == pytest.approx([0.5, 0.2, 1.0], abs=1e-12)
+    assert found.policy.tolist() == [0, 0, 0]
+
+
+@pytest.mark.parametrize("p", [1e-8, 1e-12, 1e-14])
+def test_slow_chains_see_small_differences(way, p, monkeypatch):
+    """A bias of size 1/p hides nothing: rounding is relative to what moves, p times the bias."""
+    if way == "compiled":
+        monkeypatch.setattr(gain, "general", None)  # the loop needs no help
+    space = StateActions([2, 2])
+    rows = [[1 - p, p]] * 2 + [[p, 1 - p]] * 2
+    rewards = [0.5, 0.5 + 1e-6, 0.0, 1e-7]
+    found = solve(space, rewards, rows, warm=[0, 0])
+    assert found.policy.tolist() == [1, 1]
+    assert found.gain == pytest.approx((0.5 + 1.1e-6) / 2, abs=1e-13)
+    assert found.lower <= found.gain <= found.upper <= found.lower + 1e-9
+
+
 def test_periodic_chains_by_hand(way):
     space, rewards, transitions = ring(2)
     found = solve(space, rewards, transitions)
@@ -566,3 +601,91 @@ def test_impossible_batches_and_certificates_are_named():
         certify(space, rewards, rows, [0.0, np.inf], [0, 0])
     with pytest.raises(InputError, match="policy"):
         certify(space, rewards, rows, [0.0, 0.0], [0, 3])
+
+
+def test_gains_that_were_badly_evaluated_are_not_believed(monkeypatch):
+    """The bracket speaks of the largest gain only: others must solve their own equations."""
+    space, rewards, rows = StateActions([1, 1]), np.array([0.3, 0.8]), np.eye(2)
+    evaluate = howard._evaluate
+
+    def badly(model, pairs):
+        gains, bias = evaluate(model, pairs)
+        return gains + np.array([0.01, 0.0]), bias
+
+    assert solve(space, rewards, rows).gains == pytest.approx([0.3, 0.8], abs=1e-15)
+    monkeypatch.setattr(howard, "_evaluate", badly)
+    with pytest.raises(NotConverged, match="only known to lie in"):
+        solve(space, rewards, rows)
+
+
+def test_a_row_of_models_starts_where_it_is_told():
+    """Ties: the policy that comes in is the one that stays."""
+    space = StateActions([2, 2])
+    r, p = np.full((3, 4), 0.5), np.array([np.eye(2)[[0, 1, 0, 1]]] * 3)
+    for warm in ([0, 1], [1, 0], [0, 0]):
+        for some in (p, [csr_array(one) for one in p]):
+            found = solve_many(space, r, some, warm=warm)
+            assert [one.policy.tolist() for one in found] == [warm] * 3
+
+
+def test_the_lower_end_is_taken_over_the_whole_closed_class():
+    rows = np.array([[0.7, 0.3, 0.0], [0.2, 0.75, 0.05], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
+    policy, floor = np.array([0, 1, 2]), np.array([1.0, 0.5, -1.0])
+    marks = np.zeros((2, 3), dtype=np.int64)
+    lowest = kernels._lowest_on_closed_class
+    assert lowest(rows, policy, 0, floor, *marks) == -1.0
+    apart = np.array([3, 1, 2])  # state 0 leads to 2, which leads back
+    assert lowest(rows, apart, 0, floor, *marks) == -1.0
+    alone = np.eye(4, 3)
+    assert lowest(alone, policy, 1, floor, *marks) == 0.5
+
+
+@pytest.mark.parametrize("tol", [1e-300, 1e-310, 5e-324])
+def test_value_iteration_with_a_tolerance_out_of_reach(tol):
+    """It says what it knows; at rest it may even be right."""
+    space = StateActions([1, 1])
+    with pytest.raises(NotConverged, match="sweeps"):
+        solve(space, [0.1, 0.7], [[0.3, 0.7], [0.6, 0.4]], tol, method="value-iteration")
+    flat = solve(space, [0.5, 0.5], [[0.3, 0.7], [0.6, 0.4]], tol, method="value-iteration")
+    assert flat.gain == 0.5
+
+
+@pytest.mark.parametrize("states", [5, 250])
+def test_subnormal_probabilities_do_no_harm(way, states):
+    """One over them overflows, and elimination crawls: they count as none."""
+    rng = np.random.default_rng(3)
+    space = StateActions.uniform(states, 2)
+    rows = rng.dirichlet(np.ones(states), size=2 * states)
+    rewards = rng.random(2 * states)
+    tiny = rows * (rng.random(rows.shape) < 0.5)
+    tiny[np.arange(2 * states), rng.integers(states, size=2 * states)] += 1e-3
+    tiny /= tiny.sum(axis=1, keepdims=True)
+    with_specks = np.where(tiny == 0.0, 1e-310, tiny)
+    found = solve(space, rewards, csr_array(with_specks), method="policy-iteration")
+    expected = solve(space, rewards, csr_array(tiny), method="policy-iteration")
+    assert found.gain == pytest.approx(expected.gain, abs=1e-12)
+    assert np.isfinite(howard._moves(gain.checked(space, rewards, with_specks)).data).all()
+    system = csr_array(np.eye(states) + 1e-310)
+    howard._factor(system)
+    assert set(system.data.tolist()) == {0.0, 1.0}
+
+
+def test_quick_states_are_taken_out_first():
+    """On slow chains the order decides on digits: the other way round loses a hundredfold."""
+    rng = np.random.default_rng(0)
+    widths = []
+    for _ in range(300):
+        S = int(rng.integers(3, 9))
+        rows = rng.dirichlet(np.full(S, 0.5), size=S)
+        np.fill_diagonal(rows, 0.0)
+        rows *= (10.0 ** -rng.uniform(0, 15, S) / rows.sum(axis=1))[:, None]
+        rows[np.arange(S), np.arange(S)] = 1 - rows.sum(axis=1)
+        numbers, ends = np.empty((1, 3)), np.empty((1, 2), dtype=np.int64)
+        kernels.policy_iterations(
+            StateActions([1] * S).offsets, rng.random((1, S)), rows[None], 60,
+            np.arange(S)[None].copy(), np.empty((1, S)), ends, numbers,
+            np.empty((S, S)), np.empty((4, S)), np.empty((3, S), dtype=np.int64),
+        )  # fmt: skip
+        assert ends[0, 0] == kernels.SETTLED
+        widths.append(numbers[0, 2] - numbers[0, 1])
+    assert np.median(widths) <= 1e-7

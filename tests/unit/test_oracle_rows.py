@@ -113,3 +113,13 @@ def test_rounding_counts_by_the_size_of_the_bias():
     assert one.span == pytest.approx(2.0**39)
     lower, upper = bracket([(one, one)])
     assert upper - lower >= 2 * 8 * 6 * 2.0**-52 * 2.0**39
+
+
+def test_no_environment_has_specks_of_probability():
+    """Below 1e-290 nothing is computed with: 200 people, who do not all fall ill at once."""
+    model = wd.envs.make("epidemic", population=200, horizon=30, cycles=1)
+    for t in (1, 15, 30):
+        mdp = model.at(t)
+        assert mdp.transitions[mdp.transitions > 0].min() >= 1e-300  # blends may halve them
+        assert mdp.is_communicating()
+        assert (mdp.transitions == 0).any()

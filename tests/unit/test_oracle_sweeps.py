@@ -69,3 +69,12 @@ def test_swept_policies_are_the_first_best_pairs():
     pairs = sweeps.swept(mdp.space, mdp.rewards, mdp.transitions)
     assert (mdp.space.state_of[pairs] == np.arange(4)).all()
     assert (pairs - mdp.space.offsets[:-1]).tolist() == mdp.solve().policy.tolist()
+
+
+def test_the_first_sweep_may_be_the_last():
+    """All pairs pay the same, so nothing is left to sweep; rounding is allowed for even then."""
+    mdp = random_mdp(wd.StateActions.uniform(64, 2), 4)
+    found = sweeps.quick(mdp.space, np.full(128, 0.3), mdp.transitions, 1e-9)
+    assert (found.gain, found.iterations) == (0.3, 1)
+    assert found.upper - found.lower >= 2 * 68 * 2.0**-52
+    assert found.lower < 0.3 < found.upper

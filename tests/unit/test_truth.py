@@ -5,6 +5,9 @@ import pytest
 
 import windage as wd
 from tests.models import random_mdp
+from windage.cli import oracle
+from windage.cli.show import show
+from windage.errors import NotConverged
 from windage.report import truth_of
 from windage.report.policies import policy_course, time_shares
 
@@ -168,3 +171,33 @@ def test_where_it_does_not_communicate_is_exact():
     assert [(hole.first, hole.last) for hole in truth.holes] == [(20, 22), (250, 250)]
     assert truth.times[np.isinf(truth.diameters)].tolist() == lost
     assert (truth.largest.lower, truth.largest.t) == (np.inf, 20)
+
+
+def test_diameters_too_long_for_floating_point_keep_back_nothing_else():
+    """An epidemic of 60: D is about 2e12 and refused, gains and policies are not."""
+    model = wd.envs.make("epidemic", population=60, horizon=40, cycles=1)
+    with pytest.raises(NotConverged, match="the longest time to .* lies between"):
+        truth_of(model)
+    remarks = []
+    truth = oracle.ask(model, lambda stage: None, remarks)
+    assert len(remarks) == 1
+    assert remarks[0].startswith("D: left out, the longest time to")
+    swept = [model.at(t).solve(1e-7, method="value-iteration").gain for t in range(1, 41)]
+    assert truth.gain_sum == pytest.approx(sum(swept), abs=1e-4)
+    rows = {row[0]: row[1] for row in oracle.oracle_rows(truth, {})}
+    assert rows["D max"] == "not known"
+    assert rows["mean rho*"].startswith(f"{sum(swept) / 40:.4f}"[:5])
+    assert truth.policies.starts[0] == 1
+    with pytest.raises(NotConverged, match="leave the oracle out with --no-oracle"):
+        oracle.ask(model, lambda stage: None)
+
+
+def test_show_goes_on_without_diameters(tmp_path, capsys):
+    target = tmp_path / "epidemic.png"
+    settings = ["population=60", "cycles=1"]
+    show("epidemic", horizon=40, settings=settings, output=target)
+    said = capsys.readouterr().out
+    assert "D max              not known" in said
+    assert "D: left out, the longest time to" in said
+    assert target.exists()
+    assert target.with_name("epidemic-oracle.png").exists()

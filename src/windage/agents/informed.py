@@ -1,7 +1,8 @@
 """Agents that see the truth: yardsticks, not learners.
 
 They are given the drifting model itself. What they do is a table of policies, one a time, made in
-stretches as it is needed.
+stretches as it is needed. The stretches lie on a fixed grid, so that what is played at t does not
+depend on where a run began, was split or taken up again.
 """
 
 from __future__ import annotations
@@ -15,10 +16,9 @@ from numpy.typing import NDArray
 
 from windage.agents.base import Agent
 from windage.agents.blob import unpack
-from windage.drift import DriftingMDP
+from windage.drift import Blend, DriftingMDP
 from windage.drift.files import fingerprint
 from windage.errors import InputError, StateError
-from windage.mdp import MDP
 from windage.oracle import comparator, gain
 from windage.spaces import StateActions
 
@@ -30,7 +30,12 @@ __all__ = ["FiniteHorizonAgent", "InformedAgent", "MyopicAgent", "OracleAgent"]
 
 Policies = NDArray[np.int64]
 
-_STRETCH = 1 << 12
+_STRETCH = 1 << 8
+"""So many times are looked at together; finding a first policy from nowhere is a small part."""
+
+_TABLE = 1 << 24
+_CELLS = 1 << 22
+"""The largest table of policies, and the most numbers of kernels held at a time."""
 
 
 class InformedAgent(Agent):
@@ -46,7 +51,7 @@ class InformedAgent(Agent):
         Those of every agent: `horizon`, `seed`, `reward_range`.
     """
 
-    told: ClassVar[str] = "the model at every t"
+    told: ClassVar[tuple[str, ...]] = ("the model",)
 
     def __init__(
         self, space: StateActions, *, problem: DriftingMDP | None = None, **options: Any
@@ -65,7 +70,8 @@ class InformedAgent(Agent):
                 fix="pass the model the agent will act in",
             )
         self.problem = problem
-        self._first, self._table = 1, np.empty((0, space.n_states), dtype=np.int64)
+        self._length = max(1, min(_STRETCH, _TABLE // space.n_states))
+        self._first, self._table = 0, np.empty((0, space.n_states), dtype=np.int64)
 
     @classmethod
     def from_state(cls, data: bytes, **given: Any) -> Self:
@@ -84,23 +90,38 @@ class InformedAgent(Agent):
         """Return the arguments this agent was made with, the model as its fingerprint."""
         return super().configuration() | {"fingerprint": fingerprint(self.problem)}
 
+    @classmethod
+    def _options(cls, configuration: dict[str, Any]) -> dict[str, Any]:
+        return {name: value for name, value in configuration.items() if name != "fingerprint"}
+
     def play(self, world: World, state: int, block: Block) -> int:
         """Play a whole block in one compiled loop; returns the state it ends in."""
         from windage.kernels.play import play_policies
 
-        last = self.t + block.states.size - 1
-        table = self._policies(self.t, last)
-        return int(play_policies(world, table, self.t, state, self.t, *block))
+        t, done = self.t, 0
+        while done < block.states.size:
+            first, table = self._stretch(t)
+            n = min(first + len(table) - t, block.states.size - done)
+            part = (array[done : done + n] for array in block)
+            state = int(play_policies(world, table, first, state, t, *part))
+            t, done = t + n, done + n
+        return state
 
     def _choose(self, state: int) -> int:
-        if not self._first <= self.t < self._first + len(self._table):
-            self._first = self.t
-            self._table = self._policies(self.t, min(self.t + _STRETCH - 1, self.horizon))
-        return int(self.space.action_of[self._table[self.t - self._first, state]])
+        first, table = self._stretch(self.t)
+        return int(self.space.action_of[table[self.t - first, state]])
+
+    def _stretch(self, t: int) -> tuple[int, Policies]:
+        """Return the stretch of the grid that holds t: its first time and its policies."""
+        first = t - (t - 1) % self._length
+        if self._first != first:
+            last = min(first + self._length - 1, self.horizon)
+            self._first, self._table = first, self._policies(first, last)
+        return self._first, self._table
 
     @abstractmethod
     def _policies(self, first: int, last: int) -> Policies:
-        """Return the pair to play at each time and in each state."""
+        """Return the pair to play at each time of a stretch and in each state."""
 
 
 class OracleAgent(InformedAgent):
@@ -114,25 +135,31 @@ class OracleAgent(InformedAgent):
     def _policies(self, first: int, last: int) -> Policies:
         changed = np.concatenate([[True], self._moved(first, last)])
         times = first + np.flatnonzero(changed)
-        models = [self.problem.at(int(t)) for t in times]
-        kernels = [model.transitions for model in models]
-        found = gain.solve_many(
-            self.space,
-            np.array([model.rewards for model in models]),
-            np.array(kernels) if isinstance(kernels[0], np.ndarray) else kernels,
-            tol=1e-6,
-            warm=self._before(first),
-        )
-        policies = np.stack([one.policy for one in found]) + self.space.offsets[:-1]
+        kernel = self.problem.source.at(first)[1]
+        cells = kernel.size if isinstance(kernel, np.ndarray) else kernel.nnz
+        piece = max(1, _CELLS // max(cells, 1))
+        found: list[Policies] = []
+        for begin in range(0, times.size, piece):
+            found += self._solved(times[begin : begin + piece], found[-1] if found else None)
+        policies = np.stack(found) + self.space.offsets[:-1]
         return np.ascontiguousarray(policies[np.cumsum(changed) - 1])
 
     def _moved(self, first: int, last: int) -> NDArray[np.bool_]:
         r, p = self.problem.source.variations(first, last)
         return (r > 0) | (p > 0)
 
-    def _before(self, first: int) -> NDArray[np.int64]:
-        """Return the policy of M_first found from nowhere: a resumed agent finds the same."""
-        return _solved(self.problem.at(first)).policy
+    def _solved(self, times: NDArray[np.int64], warm: Policies | None) -> list[Policies]:
+        """Return the policies of some times, each found from the one before."""
+        models = [self.problem.source.at(int(t)) for t in times]
+        kernels = [kernel for _, kernel in models]
+        found = gain.solve_many(
+            self.space,
+            np.array([rewards for rewards, _ in models]),
+            np.array(kernels) if isinstance(kernels[0], np.ndarray) else kernels,
+            tol=1e-6,
+            warm=warm,
+        )
+        return [one.policy for one in found]
 
 
 class FiniteHorizonAgent(InformedAgent):
@@ -163,12 +190,8 @@ class MyopicAgent(InformedAgent):
         return np.stack([self._greedy(t) for t in range(first, last + 1)])
 
     def _greedy(self, t: int) -> NDArray[np.int64]:
-        rewards = self.problem.source.at(t)[0]
-        best = np.maximum.reduceat(rewards, self.space.offsets[:-1])
-        pairs = np.flatnonzero(rewards == best[self.space.state_of])
-        first = np.unique(self.space.state_of[pairs], return_index=True)[1]
-        return pairs[first]
-
-
-def _solved(mdp: MDP) -> gain.Solution:
-    return gain.solve(mdp.space, mdp.rewards, mdp.transitions, tol=1e-6)
+        source, space = self.problem.source, self.space
+        rewards = source.rewards.at(t) if isinstance(source, Blend) else source.at(t)[0]
+        best = np.maximum.reduceat(rewards, space.offsets[:-1])
+        pairs = np.flatnonzero(rewards == best[space.state_of])
+        return pairs[np.searchsorted(pairs, space.offsets[:-1])]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,6 +29,8 @@ _MOST_STEPS = 1_000_000
 _MOST_WORK = 120_000  # (S + 8) T of drift that is no blend: some 20 seconds
 _MOST_MYOPIC_STEPS = 100_000  # it looks at the model of every t
 _RECORDED = 1_000_000  # steps of a path that a picture is made of
+_DIAMETERS = ("diameter", "max_diameter")  # the fields of errors that speak of these
+_MORE_TOLERANCE = "in Python, model.max_diameter(tol) takes a larger tol"
 
 
 def reason_to_skip(model: DriftingMDP) -> str:
@@ -59,15 +62,38 @@ def run_agent(name: str, model: DriftingMDP, seed: int) -> Run:
     return wd.run(model, agent, seed=seed, record="full" if every == 1 else every)
 
 
-def ask(model: DriftingMDP, progress: Callable[[str], None]) -> Truth:
-    """Return what is true of the model; what does not converge says how to go on without it."""
+def ask(
+    model: DriftingMDP, progress: Callable[[str], None], remarks: list[str] | None = None
+) -> Truth:
+    """Return what is true of the model; what does not converge says how to go on without it.
+
+    With `remarks` to add to, diameters too long for floating point do not keep back the rest.
+    """
     from windage.report import truth_of
 
     try:
         return truth_of(model, progress=progress)
     except NotConverged as err:
+        if remarks is not None and err.field in _DIAMETERS:
+            remarks.append(f"D: left out, {err.problem}; {_MORE_TOLERANCE}")
+            return _without_diameters(model, progress)
         fix = f"{err.fix}, or leave the oracle out with --no-oracle"
         raise NotConverged(err.problem, field=err.field, where=err.where, fix=fix) from None
+
+
+def _without_diameters(model: DriftingMDP, progress: Callable[[str], None]) -> Truth:
+    """Return what is true of a model but for its diameters, which are not known."""
+    import numpy as np
+
+    from windage.drift.diameters import DiameterBound
+    from windage.report import Truth
+    from windage.report.policies import policy_course
+
+    progress("the optimal gain of every t, without diameters")
+    gains = model.optimal_gains()
+    none, unknown = np.empty(0), DiameterBound(math.nan, math.inf, 1, 0)
+    times = none.astype(np.int64)
+    return Truth(gains, gains.sum(), times, none, unknown, [], policy_course(model))
 
 
 def oracle_rows(truth: Truth, runs: dict[str, Run]) -> list[list[str]]:
@@ -77,10 +103,10 @@ def oracle_rows(truth: Truth, runs: dict[str, Run]) -> list[list[str]]:
 
     largest = truth.largest
     low, high = number(largest.lower), number(largest.upper)
-    bracket = low if low == high else f"{low} to {high}"
+    bracket = f"{low if low == high else f'{low} to {high}'} at t={largest.t:,}"
     rows = [
         ["mean rho*", f"{number(truth.mean_gain)} +- {upwards(truth.gains.error)}", ""],
-        ["D max", f"{bracket} at t={largest.t:,}", ""],
+        ["D max", bracket if largest.lower == largest.lower else "not known", ""],
         ["policy changes", f"{truth.policies.changes:,} seen", ""],
     ]
     for name, run in runs.items():

@@ -98,7 +98,7 @@ def show(
         save_figure(drift_figure(model, runs["random"], title, agent="random"), target)
         pictures = [target]
         if agents is not None:
-            truth = ask(model, progress)
+            truth = ask(model, progress, remarks)
             for name in agents:
                 progress(f"{T} steps of the {name} agent")
                 runs[name] = run_agent(name, model, seed)

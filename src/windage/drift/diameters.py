@@ -53,11 +53,13 @@ class DiameterBound:
     Attributes
     ----------
     lower
-        D(p_t) at the time `t` below: attained. It is inf if the model does not communicate there.
+        D(p_t) at the time `t` below is no smaller; it allows for rounding. It is inf if the model
+        does not communicate there.
     upper
         No D(p_t) is larger; it allows for rounding.
     t
-        A time with that diameter; the first one at which the model does not communicate, if any.
+        The time of the largest diameter found; the first at which the model does not communicate,
+        if there is one.
     solves
         How many kernels were solved.
     """
@@ -68,21 +70,23 @@ class DiameterBound:
     solves: int
 
 
-def diameters(model: DriftingMDP, times: object) -> Reals:
-    """Return D(p_t) at the given times; every distinct kernel is solved once."""
+def diameters(model: DriftingMDP, times: object, tol: float = 1e-3) -> Reals:
+    """Return D(p_t) at the given times; every distinct kernel is solved once.
+
+    One that rounding leaves further apart than `tol` times its size is refused.
+    """
+    limit = as_real(tol, "tol", low=0, open_low=True)
     asked = as_integers(np.atleast_1d(np.asarray(times)), "times", low=1, high=model.horizon)
     side = _side(model)
     place = None if side is None else places(side[0], asked)
     known: dict[object, float] = {}
     found = np.empty(asked.size)
-    for n, t in enumerate(asked):
-        key = (
-            _digest(_kernel(model, int(t)))
-            if place is None
-            else (place.i[n], place.j[n], place.x[n])
-        )
+    for n, t in enumerate(asked.tolist()):
+        kernel = _kernel(model, t) if place is None else None
+        key = (place.i[n], place.j[n], place.x[n]) if place is not None else _digest(kernel)
         if key not in known:
-            known[key] = solve_diameter(model.space, _kernel(model, int(t))).value
+            solved = _kernel(model, t) if kernel is None else kernel
+            known[key] = solve_diameter(model.space, solved, tol=limit).value
         found[n] = known[key]
     return found
 
@@ -131,7 +135,7 @@ class _Hunt:
             return DiameterBound(math.inf, math.inf, self.t, solves)
         kernel = _kernel(self.model, self.t)
         best = solve_diameter(self.space, kernel, tol=_SOLVER_SHARE * self.tol)
-        return DiameterBound(best.value, max(self.upper, best.upper), self.t, solves)
+        return DiameterBound(best.lower, max(self.upper, best.upper), self.t, solves)
 
     def one_by_one(self) -> None:
         """Solve every distinct kernel."""
@@ -145,10 +149,11 @@ class _Hunt:
             )
         seen = set()
         for t in range(1, T + 1):
-            key = _digest(_kernel(self.model, t))
+            kernel = _kernel(self.model, t)
+            key = _digest(kernel)
             if key not in seen and self.lower < math.inf:
                 seen.add(key)
-                self._whole(t)
+                self._whole(t, kernel)
 
     def on_lines(self, side: Mixture, stops: Integers) -> None:
         """Solve the bases that occur, and search the lines between them."""
@@ -165,7 +170,7 @@ class _Hunt:
             for line in lines
         ]
         for t in sorted({*points.values(), *(t for pair in ends for _, t in pair)}):
-            self._whole(t)
+            self._whole(t, _kernel(self.model, t))
         width = max(16, _CELLS_A_BLOCK // self.space.n_pairs)
         for first in range(0, self.space.n_states, width):
             targets = np.arange(first, min(first + width, self.space.n_states))
@@ -222,9 +227,8 @@ class _Hunt:
         self.upper = max(self.upper, float(upper[~open_].max(initial=0.0)))
         return open_
 
-    def _whole(self, t: int) -> None:
-        """Solve the kernel at time t."""
-        kernel = _kernel(self.model, t)
+    def _whole(self, t: int, kernel: Transitions) -> None:
+        """Solve the kernel of time t."""
         found = solve_diameter(self.space, kernel, tol=_SOLVER_SHARE * self.tol)
         self._learn(t, found.lower, found.upper)
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from windage.drift.blend import Mixture
 
-__all__ = ["Line", "Place", "edges", "places", "points_and_lines"]
+__all__ = ["Line", "Place", "edges", "places", "points_and_lines", "rising"]
 
 Reals = NDArray[np.float64]
 Times = NDArray[np.int64]
@@ -57,13 +57,22 @@ def places(side: Mixture, times: Times) -> Place:
     return Place(i, j, np.where(still | arrived, 0.0, x))
 
 
+def rising(*times: Times) -> Times:
+    """Return the distinct times, rising; sorted, for `np.unique` hashes millions slowly."""
+    found = np.sort(np.concatenate(times))
+    distinct: Times = found[np.append(True, found[1:] > found[:-1])]
+    return distinct
+
+
 def edges(side: Mixture, stops: Times) -> Times:
     """Return the stops and the times at which the side starts and ends to move, and next to them.
 
     Between two of these times a side is in one family.
     """
     first, last = _stretches(side, stops)
-    return np.unique(np.concatenate([stops, first - 1, first, last, last + 1]).clip(1, stops[-1]))
+    return rising(
+        stops, *(times.clip(1, stops[-1]) for times in (first - 1, first, last, last + 1))
+    )
 
 
 @dataclass(frozen=True)

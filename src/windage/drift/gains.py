@@ -19,8 +19,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from windage.drift import walks
 from windage.drift.blend import Blend
-from windage.drift.families import Place, edges, places
-from windage.drift.walks import OnAPath, Path
+from windage.drift.families import Place, edges, places, rising
+from windage.drift.walks import OnAPath, Path, require_solves
 from windage.errors import NotConverged
 from windage.inputs import as_integer, as_integers, as_real, require_memory
 from windage.oracle import gain
@@ -34,7 +34,11 @@ __all__ = ["GainCurve", "gain_curve"]
 Reals = NDArray[np.float64]
 Times = NDArray[np.int64]
 
-_CHUNK = 1 << 16
+CHUNK = 1 << 16
+"""So many times are evaluated together."""
+
+_FEWEST = 256
+"""So many models a line may cost in any case; and else twice the number of its times."""
 
 
 class GainCurve:
@@ -100,8 +104,8 @@ class GainCurve:
         return values
 
     def _parts(self, first: int, last: int) -> Iterator[Reals]:
-        for t in range(first, last + 1, _CHUNK):
-            yield self._evaluate(np.arange(t, min(t + _CHUNK, last + 1)))[0]
+        for t in range(first, last + 1, CHUNK):
+            yield self._evaluate(np.arange(t, min(t + CHUNK, last + 1)))[0]
 
     def __repr__(self) -> str:
         return f"GainCurve(horizon={self.horizon}, error={self.error:.3g}, solves={self.solves})"
@@ -122,7 +126,6 @@ class _Family(Protocol):
     """The gains of the times that share their base models."""
 
     error: float
-    solves: int
 
     def at(self, times: Times, v: Reals, w: Reals) -> tuple[Reals, Reals]:
         """Return values and errors at times with weights v of the rewards, w of the kernels."""
@@ -136,7 +139,6 @@ class _OnALine:
         self.line = line
         self.by_rewards = by_rewards
         self.error = float(line.error.max())
-        self.solves = line.solves
 
     def at(self, times: Times, v: Reals, w: Reals) -> tuple[Reals, Reals]:
         return self.line.at(v if self.by_rewards else w)
@@ -153,49 +155,43 @@ class _Families:
         self.shared = source.rewards.schedule == source.kernels.schedule
         self.families: dict[tuple[int, ...], _Family] = {}
         self.warm: NDArray[np.int64] | None = None
+        self.solves = 0
         stops = [side.schedule.stops(horizon) for side in (source.rewards, source.kernels)]
-        merged = np.unique(np.concatenate([s for s in stops if s is not None]))
-        both = [edges(side, merged) for side in (source.rewards, source.kernels)]
-        self.stops = np.unique(np.concatenate(both))
+        merged = rising(*(s for s in stops if s is not None))
+        self.stops = rising(*(edges(side, merged) for side in (source.rewards, source.kernels)))
 
     def curve(self) -> GainCurve:
         """Build every family that occurs.
 
-        Between two stops the family is one and its weights move one way only, so the families and
-        the ranges of their weights show at the stops and next to them.
+        Between two stops the family is one and its weights move one way only, and the times at
+        which a side starts and ends to move are among them: so the families and the ranges of their
+        weights show at the stops.
         """
-        near = np.concatenate([self.stops - 1, self.stops, self.stops + 1])
-        times = np.unique(np.clip(near, 1, self.horizon))
-        v, w = self._places(times)
-        keys = np.stack([v.i, v.j, w.i, w.j], axis=1)
-        kinds, which = np.unique(keys, axis=0, return_inverse=True)
-        for n, key in enumerate(kinds):
-            here = which.ravel() == n
-            self._add(tuple(map(int, key)), v.x[here], w.x[here])
+        v, w = self._places(self.stops)
+        lengths = np.diff(self.stops, append=self.horizon + 1)  # from each of them to the next
+        for here in _alike(v, w):
+            k = here[0]
+            key = int(v.i[k]), int(v.j[k]), int(w.i[k]), int(w.j[k])
+            self._add(key, v.x[here], w.x[here], int(lengths[here].sum()))
         error = max(family.error for family in self.families.values())
-        solves = sum(family.solves for family in self.families.values())
-        return GainCurve(self.horizon, self._evaluate, error, solves)
+        return GainCurve(self.horizon, self._evaluate, error, self.solves)
 
     def _places(self, times: Times) -> tuple[Place, Place]:
         return places(self.source.rewards, times), places(self.source.kernels, times)
 
     def _evaluate(self, times: Times) -> tuple[Reals, Reals]:
         v, w = self._places(times)
-        n = max(len(self.source.rewards.parts), len(self.source.kernels.parts))
-        code = ((v.i * n + v.j) * n + w.i) * n + w.j  # one number a family
-        if code.size and (code == code[0]).all():
-            return self._family(v, w, 0).at(times, v.x, w.x)
         values, errors = np.empty(times.size), np.empty(times.size)
-        for kind, first in zip(*np.unique(code, return_index=True), strict=True):
-            here = np.flatnonzero(code == kind)
-            family = self._family(v, w, int(first))
+        for here in _alike(v, w) if times.size else []:
+            family = self._family(v, w, int(here[0]))
             values[here], errors[here] = family.at(times[here], v.x[here], w.x[here])
         return values, errors
 
     def _family(self, v: Place, w: Place, i: int) -> _Family:
         return self.families[int(v.i[i]), int(v.j[i]), int(w.i[i]), int(w.j[i])]
 
-    def _add(self, key: tuple[int, ...], v: Reals, w: Reals) -> None:
+    def _add(self, key: tuple[int, ...], v: Reals, w: Reals, times: int) -> None:
+        """Certify a family of so many times, whose extreme weights are among v and w."""
         ri, rj, pi, pj = key
         moves_r, moves_p = ri != rj, pi != pj
         together = self.shared and (ri, rj) == (pi, pj)
@@ -204,21 +200,37 @@ class _Families:
             return
         x = v if moves_r else w
         r, p = self.source.rewards.parts, self.source.kernels.parts
-        line = None
-        dense = isinstance(p[pi], np.ndarray) and self.space.n_states <= gain.SMALL
-        if dense:
+        if isinstance(p[pi], np.ndarray) and self.space.n_states <= gain.SMALL:
             line = certify_line(
                 self.space, (r[ri], r[rj]), (p[pi], p[pj]),
                 float(x.min()), float(x.max()), self.tol, self.warm,
+                most=min(max(_FEWEST, 2 * times), walks.MOST_SOLVES - self.solves),
             )  # fmt: skip
-        if line is None or not np.isfinite(line.error).all():
-            self.families[key] = self._path(key)
-        else:
-            self.warm = line.policy
-            self.families[key] = _OnALine(line, by_rewards=moves_r)
+            self.solves += line.solves
+            require_solves(self.solves, self.tol)
+            if isinstance(line, Line) and np.isfinite(line.error).all():
+                self.warm = line.policy
+                self.families[key] = _OnALine(line, by_rewards=moves_r)
+                return
+        self.families[key] = self._path(key)
 
     def _path(self, key: tuple[int, ...]) -> OnAPath:
-        return Path(self.source, self.stops, self.tol, key, shared=self.shared).certified()
+        path = Path(self.source, self.stops, self.tol, key, shared=self.shared, spent=self.solves)
+        found = path.certified()
+        self.solves += path.solves
+        return found
+
+
+def _alike(v: Place, w: Place) -> list[NDArray[np.int64]]:
+    """Return for each family the places of its times, rising."""
+    keys = (w.j, w.i, v.j, v.i)
+    if all((key == key[:1]).all() for key in keys):
+        return [np.arange(v.i.size)]
+    order = np.lexsort(keys)
+    new = np.zeros(order.size - 1, dtype=bool)
+    for key in keys:
+        new |= np.diff(key[order]) != 0
+    return np.split(order, np.flatnonzero(new) + 1)
 
 
 def _step_by_step(model: DriftingMDP, tol: float) -> GainCurve:
@@ -239,7 +251,7 @@ def _step_by_step(model: DriftingMDP, tol: float) -> GainCurve:
         found = gain.solve(model.space, now.rewards, now.transitions, tol=tol, warm=warm)
         starts.append(t)
         gains.append(found.gain)
-        errors.append(0.5 * (found.upper - found.lower))
+        errors.append(max(found.upper - found.gain, found.gain - found.lower))
         before, warm = now, found.policy
     times, values, widths = np.array(starts), np.array(gains), np.array(errors)
 

@@ -23,6 +23,7 @@ from windage.spaces import StateActions
 if TYPE_CHECKING:
     from windage.drift.diameters import DiameterBound
     from windage.drift.gains import GainCurve
+    from windage.oracle.comparator import FiniteHorizon
 
 __all__ = ["DriftingMDP"]
 
@@ -231,10 +232,11 @@ class DriftingMDP:
 
         return gain_curve(self, tol)
 
-    def diameters(self, times: ArrayLike) -> Reals:
+    def diameters(self, times: ArrayLike, tol: float = 1e-3) -> Reals:
         """Return the diameter D(p_t) at the given times; inf where p_t does not communicate.
 
-        Each distinct kernel is solved once.
+        Each distinct kernel is solved once; one that rounding leaves in doubt by more than `tol`
+        times its size raises `NotConverged`.
 
         >>> import windage as wd
         >>> wd.envs.make("two-state-cosine", horizon=8).diameters([2, 3, 4]).round(4)
@@ -242,7 +244,7 @@ class DriftingMDP:
         """
         from windage.drift.diameters import diameters
 
-        return diameters(self, times)
+        return diameters(self, times, tol)
 
     def max_diameter(self, tol: float = 1e-3) -> DiameterBound:
         """Return the largest D(p_t) over t = 1..T, in a bracket of width tol times max(1, D).
@@ -257,6 +259,20 @@ class DriftingMDP:
         from windage.drift.diameters import max_diameter
 
         return max_diameter(self, tol)
+
+    def finite_horizon(self, policy: bool = False) -> FiniteHorizon:
+        """Return the most that any policy can expect from all T steps, by dynamic programming.
+
+        With `policy` the optimal action of every time and state is kept.
+
+        >>> import windage as wd
+        >>> best = wd.envs.make("peril", tau=5).finite_horizon()
+        >>> best.values, best.horizon
+        (array([ 99., 100.]), 100)
+        """
+        from windage.oracle.comparator import finite_horizon
+
+        return finite_horizon(self.space, self.source.at, self.horizon, policy=policy)
 
     def disconnections(self, first: int = 1, last: int | None = None) -> list[Disconnection]:
         """Return where the model does not communicate: stretches of time and two states each.

@@ -18,12 +18,14 @@ from windage.mdp import Transitions
 from windage.oracle import gain
 from windage.oracle.curve import Corner, bracket, corner
 
-__all__ = ["MOST_SOLVES", "OnAPath", "Path"]
+__all__ = ["MOST_SOLVES", "OnAPath", "Path", "require_solves"]
 
 Reals = NDArray[np.float64]
 Times = NDArray[np.int64]
 
 MOST_SOLVES = 2_000_000
+"""So many models are solved for one curve at the most."""
+
 _FEW_SMALL, _FEW_LARGE = 32, 4
 """So few steps are solved one by one: for small models a box costs as much as many of them."""
 
@@ -31,11 +33,10 @@ _FEW_SMALL, _FEW_LARGE = 32, 4
 class OnAPath:
     """A family certified along its path: boxes [first, last] in time, or single times."""
 
-    def __init__(self, boxes: list[tuple[float, ...]], solves: int) -> None:
+    def __init__(self, boxes: list[tuple[float, ...]]) -> None:
         table = np.array(sorted(boxes))  # at one first time a box comes after a single time
         self.firsts, self.table = table[:, 0], table[:, 2:]
         self.error = float(table[:, -1].max())
-        self.solves = solves
 
     def at(self, times: Times, v: Reals, w: Reals) -> tuple[Reals, Reals]:
         """Return values and errors at times with weights v of the rewards, w of the kernels."""
@@ -50,7 +51,14 @@ class Path:
     """Certifies a family along its path in time; solved models are remembered by their weights."""
 
     def __init__(
-        self, source: Blend, stops: Times, tol: float, key: tuple[int, ...], *, shared: bool
+        self,
+        source: Blend,
+        stops: Times,
+        tol: float,
+        key: tuple[int, ...],
+        *,
+        shared: bool,
+        spent: int = 0,
     ) -> None:
         self.source = source
         self.stops = stops
@@ -62,7 +70,7 @@ class Path:
         self.base = source.kernels.parts[pi]
         self.change = source.kernels.parts[pj] - self.base
         self.solved: dict[tuple[float, float], Corner] = {}
-        self.solves = 0
+        self.solves, self.spent = 0, spent  # its own, and those of families before it
         self.solver_tol = 1e-3 * tol
         self.warm: NDArray[np.int64] | None = None
         self.dense = isinstance(self.base, np.ndarray)
@@ -91,7 +99,7 @@ class Path:
                 todo += [(a, middle), (middle, b)]
             else:
                 rows.append(box)
-        return OnAPath(rows, self.solves)
+        return OnAPath(rows)
 
     def _weights(self, times: Times) -> tuple[Reals, Reals, NDArray[np.bool_]]:
         v, w = places(self.source.rewards, times), places(self.source.kernels, times)
@@ -114,9 +122,10 @@ class Path:
             tol=self.solver_tol,
             warm=self.warm,
         )
+        errors = [max(one.upper - one.gain, one.gain - one.lower) for one in found]
         return [
-            (float(t), float(t), x, x, y, y, *(one.gain,) * 4, 0.0, 0.5 * (one.upper - one.lower))
-            for t, x, y, one in zip(times, v, w, found, strict=True)
+            (float(t), float(t), x, x, y, y, *(one.gain,) * 4, 0.0, error)
+            for t, x, y, one, error in zip(times, v, w, found, errors, strict=True)
         ]
 
     def _box(self, a: int, b: int, v: Reals, w: Reals) -> tuple[float, ...] | None:
@@ -157,12 +166,17 @@ class Path:
 
     def _count(self, solves: int) -> None:
         self.solves += solves
-        if self.solves > MOST_SOLVES:
-            raise NotConverged(
-                f"{MOST_SOLVES} models were solved and the curve is not within {self.tol:g}",
-                field="optimal_gains",
-                fix="allow a larger tol, or a shorter horizon",
-            )
+        require_solves(self.spent + self.solves, self.tol)
+
+
+def require_solves(solves: int, tol: float) -> None:
+    """Refuse to solve more models than a curve may cost."""
+    if solves > MOST_SOLVES:
+        raise NotConverged(
+            f"{MOST_SOLVES} models were solved and the curve is not within {tol:g}",
+            field="optimal_gains",
+            fix="allow a larger tol, or a shorter horizon",
+        )
 
 
 def _share(x: Reals, low: Reals, high: Reals) -> Reals:

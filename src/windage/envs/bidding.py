@@ -58,8 +58,9 @@ def bidding(
         worth .2, .5 or 1 there. The market moves on its own.
     Actions
         "pass" and "bid 1" .. "bid 3" as far as the budget allows. A bid that wins is paid in full,
-        and one unit of budget comes in with probability `refill`, up to the full budget. The reward
-        is the value of an impression times the probability of winning it.
+        so that a higher bid costs more budget (the specification spends 1 whatever the bid), and
+        one unit of budget comes in with probability `refill`, up to the full budget. The reward is
+        the value of an impression times the probability of winning it.
     Drift
         The winning probabilities of the bids move on a cosine, `cycles` times, between those
         against tame bidders and those against fierce ones, who want the hot market most.

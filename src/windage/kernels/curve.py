@@ -13,8 +13,8 @@ import numpy as np
 from windage.kernels.compiled import compiled, inlined
 from windage.kernels.gain import EPS, SETTLED, policy_iteration
 
-DONE, FULL, UNSOLVED = 0, 1, 2
-"""How `certify` ended: all of the line; no room left for results; a point it could not solve."""
+DONE, UNSOLVED = 0, 1
+"""How `certify` ended: all of the line; a point it could not solve, or too many of them."""
 
 FLOOR = 2.0**-42
 """Intervals this narrow are not cut further: something jumps there."""
@@ -104,7 +104,7 @@ def _solve(
 
 @compiled
 def certify(
-    offsets, r0, r1, p0, p1, tol, solver_tol, limit, first, last, start,
+    offsets, r0, r1, p0, p1, tol, solver_tol, limit, most, first, last, start,
     x, gain, bias, bias_part, slope_part, policy, rewards, rows, matrix, work, marks, slots, out,
 ):  # fmt: skip
     """Certify the gain from x = first to x = last to within `tol`, and `solver_tol` at points.
@@ -113,7 +113,7 @@ def certify(
     line to the next point, infinite where narrow intervals did not close. The arrays over DEPTH
     slots hold the points on the way; `start` is the policy (pairs) to begin with, and at the end
     the one at `last`. Returns how it ended, the number of points in `out` and the number of models
-    solved.
+    solved, `most` of them at the most: `out` has room for as many.
     """
     rights, spare = slots[0], slots[1]  # those that wait, those that are free
     for slot in range(DEPTH):
@@ -129,7 +129,6 @@ def certify(
             offsets, r0, r1, p0, p1, solver_tol, limit, slot, warm,
             x, gain, bias, bias_part, slope_part, policy, rewards, rows, matrix, work, marks,
         ):  # fmt: skip
-            out[0, 0] = x[slot]
             return UNSOLVED, 0, solves
     while waiting > 0:
         right = rights[waiting - 1]
@@ -138,8 +137,6 @@ def certify(
         )
         closed = upper - lower <= 2.0 * tol
         if closed or spares == 0 or x[right] - x[left] <= FLOOR * (last - first):
-            if filled + 1 >= out.shape[0]:
-                return FULL, filled, solves
             out[filled, 0], out[filled, 1] = x[left], gain[left]
             out[filled, 2] = 0.5 * (upper + lower)
             out[filled, 3] = 0.5 * (upper - lower) if closed else np.inf
@@ -148,6 +145,8 @@ def certify(
             spares += 1
             waiting -= 1
             left = right
+        elif solves >= most:
+            return UNSOLVED, 0, solves
         else:
             spares -= 1
             middle = spare[spares]
@@ -157,7 +156,6 @@ def certify(
                 offsets, r0, r1, p0, p1, solver_tol, limit, middle, policy[left],
                 x, gain, bias, bias_part, slope_part, policy, rewards, rows, matrix, work, marks,
             ):  # fmt: skip
-                out[0, 0] = x[middle]
                 return UNSOLVED, 0, solves
             rights[waiting] = middle
             waiting += 1

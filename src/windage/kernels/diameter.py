@@ -68,3 +68,21 @@ def all_roads(costs):
                 for j in range(n):
                     by_k = to_k + costs[k, j]
                     costs[i, j] = by_k if by_k < costs[i, j] else costs[i, j]
+
+
+@compiled
+def drops(rows, states, probabilities, state_of, h, values, sizes):
+    """Fill h(s) - sum p h for every pair and every column of h, and the sizes of what is summed.
+
+    Formed from differences, so that rounding is relative to those and not to h.
+    """
+    for pair in range(state_of.size):
+        s = state_of[pair]
+        for c in range(h.shape[1]):
+            values[pair, c] = sizes[pair, c] = 0.0
+        for cell in range(rows[pair], rows[pair + 1]):
+            p, j = probabilities[cell], states[cell]
+            for c in range(h.shape[1]):
+                step = p * (h[s, c] - h[j, c])
+                values[pair, c] += step
+                sizes[pair, c] += abs(step)

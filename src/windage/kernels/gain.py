@@ -24,7 +24,7 @@ too many switches; rows that are no distributions."""
 
 EPS = 2.0**-52
 TIE = 16.0 * EPS
-"""An action is better when it gains more than this times the size of rewards and bias."""
+"""What rounding may add to a difference of action values, times the size of rewards and bias."""
 
 ROW_SUM = 1e-9
 
@@ -171,27 +171,25 @@ def policy_iteration(offsets, rewards, transitions, limit, policy, bias, matrix,
         if np.isnan(gain):
             return SEVERAL_CLASSES, count, gain, -np.inf, np.inf
         low = high = bias[0]
-        largest = 0.0
         for s in range(n):
             low, high = min(low, bias[s]), max(high, bias[s])
-            largest = max(largest, abs(rewards[policy[s]]))
-        margin = TIE * (largest + (high - low))
-        if not margin < np.inf:
+        if not high - low < np.inf:
             return UNSETTLED, count, gain, -np.inf, np.inf
         upper = -np.inf
         switches = 0
         for s in range(n):
-            kept, pick, best = 0.0, policy[s], -np.inf
+            kept, pick, best, doubt, doubt_of_best = 0.0, policy[s], -np.inf, 0.0, 0.0
             for pair in range(offsets[s], offsets[s + 1]):
                 value, noise, sound = _residual(transitions[pair], bias, s, rewards[pair])
                 if not sound:
                     return REFUSED, count, gain, -np.inf, np.inf
                 upper = max(upper, value + noise)
                 if pair == policy[s]:
-                    kept, floor[s] = value, value - noise
+                    kept, doubt, floor[s] = value, noise, value - noise
                 if value > best:
-                    pick, best = pair, value
-            if best > kept + margin:
+                    pick, best, doubt_of_best = pair, value, noise
+            # better by more than rounding, and than the policy's own equation is off by
+            if best > kept + 2.0 * (doubt + doubt_of_best) + abs(kept - gain):
                 policy[s] = pick
                 switches += 1
         if switches == 0:

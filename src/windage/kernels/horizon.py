@@ -1,7 +1,8 @@
 """Backward steps of the finite-horizon optimum: V_t(s) = max_a r_t(s,a) + sum p_t(.|s,a) V_{t+1}.
 
 Values are kept as a level plus what exceeds the least of them. The level grows with T and is summed
-with compensation; the excess stays within the span of the model, and so does its rounding.
+with compensation; the excess stays within the span of the model, and so does its rounding. Rows
+are divided by their sums: one that is off by a little would be off by T times as much.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ def _settle(excess, new, level, summands, size):
     bigger = abs(level[0]) >= abs(low)
     level[1] += (level[0] - total) + low if bigger else (low - total) + level[0]
     level[0] = total
-    level[2] += (summands + 4) * np.finfo(np.float64).eps * size
+    level[2] += (2 * summands + 5) * np.finfo(np.float64).eps * size
 
 
 @compiled
@@ -42,9 +43,11 @@ def back_dense(offsets, rewards, transitions, repeats, excess, new, level, polic
         for s in range(n):
             best, choice = -np.inf, 0
             for pair in range(offsets[s], offsets[s + 1]):
-                ahead = 0.0
+                ahead = total = 0.0
                 for j in range(n):
                     ahead += transitions[pair, j] * excess[j]
+                    total += transitions[pair, j]
+                ahead /= total
                 value = rewards[pair] + ahead
                 if not abs(value) < np.inf:
                     return k
@@ -68,9 +71,11 @@ def back_sparse(
         for s in range(excess.size):
             best, choice = -np.inf, 0
             for pair in range(offsets[s], offsets[s + 1]):
-                ahead = 0.0
+                ahead = total = 0.0
                 for cell in range(rows[pair], rows[pair + 1]):
                     ahead += probabilities[cell] * excess[states[cell]]
+                    total += probabilities[cell]
+                ahead /= total
                 longest = max(longest, rows[pair + 1] - rows[pair])
                 value = rewards[pair] + ahead
                 if not abs(value) < np.inf:

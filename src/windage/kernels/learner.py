@@ -100,7 +100,7 @@ def is_over(learner, t, s):
         return FIRST
     if t == learner.now[NEXT]:
         return BOUNDARY
-    return VISITS if learner.sets[decide(learner, s)]["left"] <= 0 else GOING_ON
+    return VISITS if learner.sets[np.uint64(decide(learner, s))]["left"] <= 0 else GOING_ON
 
 
 @compiled
@@ -251,7 +251,7 @@ def _sample_policy(learner, t):
 @inlined
 def decide(learner, s):
     """Return pi~(s) as a pair (line 8), looked up when the episode first meets the state."""
-    look = learner.looks[s]
+    look = learner.looks[np.uint64(s)]
     if look["met"] != learner.now[EPISODE]:
         _look_up(learner, s)
     return look["pair"]
@@ -280,7 +280,7 @@ def _look_up(learner, s):
 def learn(learner, p, reward, after):
     """Take in one step (lines 8 and 9): remember it, nu(s, a) += 1."""
     take(learner.memory, p, (reward - learner.rules.low) / learner.rules.width, after)
-    learner.sets[p]["left"] -= 1
+    learner.sets[np.uint64(p)]["left"] -= 1
 
 
 @compiled

@@ -53,7 +53,7 @@ class Solution:
         The gain lies between them, rounding included; the module says why.
     bias
         The vector h of the certificate, its least entry 0. With `gains` it solves the policy's
-        own equation g + h = r + P h.
+        own equation g + h = r + P h; found by sweeps (`method` says so), only up to `tol`.
     policy
         The action of each state, an index within A_s.
     method

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from windage.oracle import gain
 from windage.spaces import StateActions
 
-__all__ = ["Corner", "Line", "bracket", "certify_line", "corner"]
+__all__ = ["Corner", "Line", "Unsolved", "bracket", "certify_line", "corner"]
 
 Floats = NDArray[np.float64]
 
@@ -61,6 +61,12 @@ class Line:
         return value + inside * self.offset[i], np.where(inside, self.error[i], self.point_error)
 
 
+class Unsolved(NamedTuple):
+    """A line that was given up, and how many of its models had been solved by then."""
+
+    solves: int
+
+
 class Corner(NamedTuple):
     """A solved model of a line or box, and what its bias contributes to residuals elsewhere."""
 
@@ -70,7 +76,8 @@ class Corner(NamedTuple):
     rewards: Floats
     w: float
     part: Floats  # sum p_0 (h - h(s)), over pairs
-    slope: Floats  # sum (p_1 - p_0) h, over pairs
+    slope: Floats  # sum (p_1 - p_0) (h - h(s)), over pairs
+    span: float  # of the bias
 
 
 def certify_line(
@@ -81,12 +88,13 @@ def certify_line(
     last: float,
     tol: float,
     start: NDArray[np.int64] | None = None,
-) -> Line | None:
+    most: int = 1 << 16,
+) -> Line | Unsolved:
     """Return the gain of (1 - x) M_0 + x M_1 for first <= x <= last, within `tol` everywhere.
 
-    For dense models of at most `gain.SMALL` states. None if some model on the way needs more than
-    the compiled solver offers (a policy with several closed classes, or no convergence). `start` is
-    a policy to begin with, as pairs.
+    For dense models of at most `gain.SMALL` states. It is given up if some model on the way needs
+    more than the compiled solver offers (a policy with several closed classes, or no convergence),
+    or if `most` models were not enough. `start` is a policy to begin with, as pairs.
 
     >>> space = StateActions([2])
     >>> stay = np.ones((2, 1))
@@ -111,21 +119,16 @@ def certify_line(
     )  # fmt: skip
     for array in arrays:
         array.flags.writeable = False
-    room = 256
-    while True:
-        out = np.empty((room, 4))
-        end, filled, solves = kernel.certify(
-            space.offsets, *arrays, tol * (1 - _SOLVER_SHARE), tol * _SOLVER_SHARE, gain.ROUNDS,
-            float(first), float(last), policy, *workspaces, out,
-        )  # fmt: skip
-        if end == kernel.FULL:
-            room *= 4
-            continue
-        if end == kernel.UNSOLVED:
-            return None
-        x, gains, offset, error = out[:filled].T.copy()
-        share = tol * _SOLVER_SHARE
-        return Line(x, gains, offset, error + share, share, policy, int(solves))
+    out = np.empty((max(most, 2), 4))  # as many points as solves; pages not used cost nothing
+    share = tol * _SOLVER_SHARE
+    end, filled, solves = kernel.certify(
+        space.offsets, *arrays, tol - share, share, gain.ROUNDS, len(out),
+        float(first), float(last), policy, *workspaces, out,
+    )  # fmt: skip
+    if end == kernel.UNSOLVED:
+        return Unsolved(int(solves))
+    x, gains, offset, error = out[:filled].T.copy()
+    return Line(x, gains, offset, error + share, share, policy, int(solves))
 
 
 def corner(
@@ -135,12 +138,13 @@ def corner(
     h = solution.bias
     return Corner(
         gain=solution.gain,
-        error=0.5 * (solution.upper - solution.lower),
+        error=max(solution.upper - solution.gain, solution.gain - solution.lower),
         pairs=solution.policy + space.offsets[:-1],
         rewards=rewards,
         w=w,
-        part=base @ h - h[space.state_of],
-        slope=change @ h,
+        part=_moved(base, h, space),
+        slope=_moved(change, h, space),
+        span=float(np.ptp(h)),
     )
 
 
@@ -157,8 +161,8 @@ def bracket(edges: list[tuple[Corner, Corner]]) -> tuple[float, float]:
         bend = (right.w - left.w) * (right.slope - left.slope)
         upper = max(upper, float(_extreme(at_left, at_right, bend).max()))
         least.append(-_extreme(-at_left, -at_right, -bend))
-        size = max(float(np.abs(part).max()) for c in (left, right) for part in (c.part, c.slope))
-        rounding = max(rounding, _ROUNDING * (left.pairs.size + 4) * (1.0 + size))
+        size = 1.0 + max(left.span, right.span)  # products with h round by its size
+        rounding = max(rounding, _ROUNDING * (left.pairs.size + 4) * size)
     corners = [c for edge in edges for c in edge]
     lower = -np.inf
     for c in corners:
@@ -168,6 +172,12 @@ def bracket(edges: list[tuple[Corner, Corner]]) -> tuple[float, float]:
         )
         lower = max(lower, interpolated, own)
     return lower - rounding, upper + rounding
+
+
+def _moved(rows: Any, h: Floats, space: StateActions) -> Floats:
+    """Return sum p (h - h(s)) over pairs: rows need not sum to one, or to zero, to the last bit."""
+    moved: Floats = rows @ h - (rows @ np.ones(h.size)) * h[space.state_of]
+    return moved
 
 
 def _extreme(left: Floats, right: Floats, bend: Floats) -> Floats:

@@ -19,8 +19,9 @@ times of a target, whatever h is. Three stages use it:
    closes or shows that the target is below D.
 
 Brackets allow for rounding: computed drops err by at most kappa (rate h(s) + sum p h), with kappa a
-little above the number of summands times the machine precision. Only probabilities of leaving a
-state are read: what a row lacks to sum to one, by rounding, counts as staying.
+little above the number of summands times the machine precision. Where that matters they are summed
+from differences and err by kappa sum p |h(s) - h| only. Only probabilities of leaving a state are
+read: what a row lacks to sum to one, by rounding, counts as staying.
 """
 
 from __future__ import annotations
@@ -218,12 +219,29 @@ class _Model:
         drops -= self.moves @ h
         return drops
 
-    def bracket(self, targets: Integers, h: Reals, best: Reals) -> tuple[Reals, Reals]:
-        """Return bounds of the longest least time to each target from the largest drops."""
+    def precise_drops(self, h: Reals) -> tuple[Reals, Reals]:
+        """Return the same from differences, and bounds of what rounding has done to them."""
+        from windage.kernels import diameter as kernel
+
+        drops, sizes = (np.empty((self.space.n_pairs, h.shape[1])) for _ in range(2))
+        cells = self.rows, self.states.astype(np.int32, copy=False), self.probabilities
+        kernel.drops(*cells, self.space.state_of, np.ascontiguousarray(h), drops, sizes)
+        return drops, self.kappa * sizes
+
+    def slack(self, h: Reals) -> Reals:
+        """Return bounds of what rounding has done to the largest drop of each state."""
+        slack: Reals = 2.0 * self.kappa * self.largest_rate[:, None] * h.max(axis=0)
+        return slack
+
+    def bracket(
+        self, targets: Integers, h: Reals, least: Reals, most: Reals
+    ) -> tuple[Reals, Reals]:
+        """Return bounds of the longest least time to each target.
+
+        `least` and `most` bound the largest drop of each state; they are overwritten.
+        """
         columns = np.arange(targets.size)
         worst = h.max(axis=0)
-        slack = 2.0 * self.kappa * self.largest_rate[:, None] * worst
-        least, most = best - slack, best + slack
         least[targets, columns], most[targets, columns] = math.inf, -math.inf
         c, C = least.min(axis=0), most.max(axis=0)
         upper = np.full(targets.size, math.inf)

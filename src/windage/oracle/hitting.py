@@ -38,6 +38,7 @@ Transitions: TypeAlias = NDArray[np.float64] | csr_array
 
 _MOST_SWEEPS = 64
 _MOST_POLICIES = 200  # policy iteration takes a handful of steps
+_ROUGH = 1e-5  # of a drop: what rounding may do before it is worth a closer look
 _BLENDING = 32 * float(np.finfo(np.float64).eps)  # what rounding does to a blend of drops or rows
 
 
@@ -113,7 +114,8 @@ class Search:
         model = self.model
         self.sweeps += 1
         best = np.maximum.reduceat(model.drops(h), model.space.offsets[:-1], axis=0)
-        return best, *model.bracket(targets, h, best)
+        slack = model.slack(h)
+        return best, *model.bracket(targets, h, best - slack, best + slack)
 
     def _swept(self, targets: Integers, h: Reals, best: Reals) -> Reals:
         level = np.maximum(best, 0.0).sum(axis=0) / (self.model.space.n_states - 1)
@@ -124,10 +126,10 @@ class Search:
     def solve(self, target: int, h: Reals, enough: float) -> Found:
         """Solve one target by policy iteration, or stop once it is bounded by `enough`."""
         model, goal = self.model, np.array([target])
-        drops = model.drops(h[:, None])[:, 0]
+        drops, noise = self._drops(h)
         policy = model.first_best(drops)
-        _, reached = model.bracket(goal, h[:, None], drops[policy][:, None])
-        if not math.isfinite(reached[0]):  # h does not show that these actions reach the target
+        if not math.isfinite(self._bounds(goal, h, drops, noise)[1]):
+            # h does not show that these actions reach the target
             policy = model.along(model.roads(goal)[:, 0])
         lower, upper, times = 0.0, math.inf, h
         for _ in range(_MOST_POLICIES):
@@ -135,12 +137,11 @@ class Search:
             self.solves += 1
             if not np.isfinite(times).all():
                 break
-            drops = model.drops(times[:, None])[:, 0]
+            drops, noise = self._drops(times)
             greedy = model.first_best(drops)
-            bounds = model.bracket(goal, times[:, None], drops[greedy][:, None])
-            lower, upper = float(bounds[0][0]), float(bounds[1][0])
+            lower, upper = self._bounds(goal, times, drops, noise)
             # an improvement that rounding could have made would let policies go in circles
-            margin = 4.0 * model.kappa * model.largest_rate * times.max()
+            margin = 2.0 * (noise[greedy] + noise[policy]) + np.abs(drops[policy] - 1.0)
             better = drops[greedy] > drops[policy] + margin
             better[target] = False
             if upper <= enough or not better.any():
@@ -154,6 +155,19 @@ class Search:
                 fix="pass a larger tol; the times may be too long for floating point",
             )
         return Found(times, lower, upper)
+
+    def _drops(self, h: Reals) -> tuple[Reals, Reals]:
+        drops, noise = self.model.precise_drops(h[:, None])
+        return drops[:, 0], noise[:, 0]
+
+    def _bounds(self, goal: Integers, h: Reals, drops: Reals, noise: Reals) -> tuple[float, float]:
+        """Return bounds of the longest least time to one target."""
+        starts = self.model.space.offsets[:-1]
+        least, most = (
+            np.maximum.reduceat(some, starts)[:, None] for some in (drops - noise, drops + noise)
+        )
+        lower, upper = self.model.bracket(goal, h[:, None], least, most)
+        return float(lower[0]), float(upper[0])
 
     def _take(self, target: int, found: Found) -> None:
         self.lower, self.upper = max(self.lower, found.lower), max(self.upper, found.upper)
@@ -172,6 +186,7 @@ class Point(NamedTuple):
     h: Reals
     part: Reals  # the drops at x = 0
     slope: Reals
+    noise: Reals  # what rounding may do to any of them
 
     def drops(self, x: float) -> Reals:
         """Return the drops of every pair at a weight."""
@@ -179,7 +194,7 @@ class Point(NamedTuple):
 
     def only(self, columns: NDArray[np.bool_]) -> Point:
         """Return the same for some of the targets."""
-        return Point(self.x, self.h[:, columns], self.part[:, columns], self.slope[:, columns])
+        return Point(self.x, *(array[:, columns] for array in self[1:]))
 
 
 class Segment:
@@ -191,9 +206,19 @@ class Segment:
         self.largest_rate = np.maximum(first.largest_rate, second.largest_rate)
 
     def point(self, x: float, h: Reals) -> Point:
-        """Return what bounds need of the times h at x."""
-        part = self.first.drops(h)
-        return Point(x, h, part, self.second.drops(h) - part)
+        """Return what bounds need of the times h at x.
+
+        Where rounding would widen them, drops are summed from differences, which takes longer.
+        """
+        worst = h.max(axis=0)
+        rough = 2.0 * self.kappa * self.largest_rate[self.first.space.state_of, None] * worst
+        if rough.max() <= _ROUGH:
+            part = self.first.drops(h)
+            return Point(x, h, part, self.second.drops(h) - part, rough)
+        ends = [model.precise_drops(h) for model in (self.first, self.second)]
+        (part, noise), (other, its) = ends
+        share = 2.0 * self.kappa / min(self.first.kappa, self.second.kappa)
+        return Point(x, h, part, other - part, share * np.maximum(noise, its))
 
     def uppers(self, targets: Integers, left: Point, right: Point) -> Reals:
         """Return for each target what bounds its least times at all weights between two points."""
@@ -201,14 +226,15 @@ class Segment:
         d10, d11 = right.drops(left.x), right.drops(right.x)
         worst = left.h.max(axis=0), right.h.max(axis=0)
         straight = _least(d00, d11, d01 + d10 - d00 - d11)
+        straight -= np.maximum(left.noise, right.noise)
         upper = self._upper(targets, np.maximum(*worst), straight)
-        for h, drops in zip(worst, (np.minimum(d00, d01), np.minimum(d10, d11)), strict=True):
-            np.minimum(upper, self._upper(targets, h, drops), out=upper)
+        for point, one, other in ((left, d00, d01), (right, d10, d11)):
+            drops = np.minimum(one, other) - point.noise
+            np.minimum(upper, self._upper(targets, point.h.max(axis=0), drops), out=upper)
         return upper
 
     def _upper(self, targets: Integers, worst: Reals, drops: Reals) -> Reals:
         best = np.maximum.reduceat(drops, self.first.space.offsets[:-1], axis=0)
-        best -= 2.0 * self.kappa * self.largest_rate[:, None] * worst
         best[targets, np.arange(targets.size)] = math.inf
         c = best.min(axis=0)
         upper = np.full(targets.size, math.inf)

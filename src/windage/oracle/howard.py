@@ -36,6 +36,9 @@ POLICY = "policy-iteration"
 ROUNDS = 60
 """Policies evaluated before policy iteration tries another way."""
 
+_LEAST = 1e-290
+"""Smaller probabilities are none to a linear system: they are slow, and 1 over them overflows."""
+
 LEAKS = (1e-6, 1e-8)
 """Chances per step of starting anew that keep every bias within reach, tried one by one."""
 
@@ -75,7 +78,6 @@ def _howard(model: Model, pairs: Ints, tol: float) -> tuple[Ints, int, Floats, F
     The last value says whether the bracket can stand for all gains: it speaks of the largest, so
     not if they differ by start state and the policy was badly evaluated or not stable at the end.
     """
-    state_of = model.space.state_of
     level = 64.0 * _margin(model, np.zeros(1))
     count = 0
     while True:
@@ -83,16 +85,30 @@ def _howard(model: Model, pairs: Ints, tol: float) -> tuple[Ints, int, Floats, F
         count += 1
         values, noise = residuals(model, bias)
         wrong = not np.abs(values[pairs] - gains).max() <= tol / 2 + noise.max()
-        ahead = model.rows @ gains - gains[state_of]
-        same = np.where(ahead >= -level, values, -np.inf)
-        better = _switch(model, same, pairs, _margin(model, bias))
+        ahead, doubt = _rise(model, gains, level)
+        same = np.where(ahead >= -doubt, values, -np.inf)
+        better = _switch(model, same, pairs, 2.0 * noise, np.abs(values[pairs] - gains))
         first = best_pairs(model.space, ahead)
-        better = np.where(ahead[first] > level, first, better)  # a better gain comes first
+        better = np.where(ahead[first] > doubt[first], first, better)  # a better gain comes first
         if np.array_equal(better, pairs) and not wrong:
             return pairs, count, gains, bias, True
         if wrong or count == ROUNDS:
             return pairs, count, gains, bias, bool(np.ptp(gains) <= tol)
         pairs = better
+
+
+def _rise(model: Model, gains: Floats, level: float) -> tuple[Floats, Floats]:
+    """Return what each pair adds to the gain on average, and what rounding may have done to it.
+
+    Summed over differences, so that even a move of tiny probability counts; gains that are closer
+    than `level` are the same.
+    """
+    rows = model.rows
+    step = gains[rows.indices] - np.repeat(gains[model.space.state_of], np.diff(rows.indptr))
+    step[np.abs(step) <= level] = 0.0
+    parts = rows.data * step
+    starts = rows.indptr[:-1]
+    return np.add.reduceat(parts, starts), 1e-12 * np.add.reduceat(np.abs(parts), starts)
 
 
 def _evaluate(model: Model, pairs: Ints) -> tuple[Floats, Floats]:
@@ -144,6 +160,7 @@ def _factor(matrix: Any) -> Callable[[Floats], Floats]:
     from scipy.linalg.lapack import dgetrf, dgetrs
     from scipy.sparse.linalg import splu
 
+    matrix.data[np.abs(matrix.data) < _LEAST] = 0.0
     if matrix.nnz > 0.1 * matrix.shape[0] ** 2:
         lu, pivots, _ = dgetrf(matrix.toarray(), overwrite_a=True)
         back = functools.partial(dgetrs, lu, pivots)
@@ -192,7 +209,8 @@ def _leaking(model: Model, pairs: Ints, leak: float) -> tuple[Ints, int]:
         for order in (along, back, along, back):
             sweep(space.offsets, *cells(model), model.rewards, gain[0], keep, target, order, bias)
         ahead = model.rewards + keep * (model.rows @ bias) - bias[space.state_of]
-        better = _switch(model, ahead, pairs, _margin(model, bias))
+        noise = np.full(ahead.size, 0.5 * _margin(model, bias))
+        better = _switch(model, ahead, pairs, noise, np.zeros(pairs.size))
         if np.array_equal(better, pairs):
             break
         pairs = better
@@ -219,7 +237,8 @@ def _moves(model: Model) -> csr_array:
     """Return the graph of all moves, whatever the action, each with its expected tries 1 / p."""
     rows, n = model.rows, model.space.n_states
     return csr_array(
-        (1.0 / rows.data, rows.indices, rows.indptr[model.space.offsets]), shape=(n, n)
+        (1.0 / np.maximum(rows.data, _LEAST), rows.indices, rows.indptr[model.space.offsets]),
+        shape=(n, n),
     )
 
 
@@ -235,15 +254,19 @@ def _lifted(model: Model, gains: Floats, bias: Floats, tol: float) -> Floats:
 
 def best_pairs(space: StateActions, values: Floats) -> Ints:
     """Return the first best pair of each state."""
-    state_of = space.state_of
-    top = np.maximum.reduceat(values, space.offsets[:-1])
-    pairs = np.flatnonzero(values == top[state_of])
-    return pairs[np.unique(state_of[pairs], return_index=True)[1]]
+    starts = space.offsets[:-1]
+    top = np.maximum.reduceat(values, starts)
+    pairs = np.flatnonzero(values == top[space.state_of])
+    return pairs[np.searchsorted(pairs, starts)]
 
 
-def _switch(model: Model, values: Floats, pairs: Ints, margin: float) -> Ints:
-    """Return the best pair of each state where it beats the present one by more than `margin`."""
+def _switch(model: Model, values: Floats, pairs: Ints, noise: Floats, defect: Floats) -> Ints:
+    """Return the best pair of each state where it beats the present one for sure.
+
+    That is by more than the noise of both, and than the state's own equation is off by.
+    """
     best = best_pairs(model.space, values)
+    margin = noise[best] + noise[pairs] + defect
     return np.where(values[best] > values[pairs] + margin, best, pairs)
 
 

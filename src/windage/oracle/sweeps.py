@@ -58,27 +58,29 @@ def quick(space: StateActions, rewards: Floats, transitions: Floats, tol: float)
     """
     if rewards.shape != (space.n_pairs,) or transitions.shape != (space.n_pairs, space.n_states):
         return None
-    sums = transitions.sum(axis=1)
-    off = float(np.abs(sums - 1.0).max())
+    off = float(np.abs(transitions @ np.ones(space.n_states) - 1.0).max())
     if not (off <= TOLERANCE and transitions.min() >= 0.0 and np.isfinite(rewards).all()):
         return None
-    h, first = np.zeros(space.n_states), math.inf
+    starts = space.offsets[:-1]
+    h, first, ahead = np.zeros(space.n_states), math.inf, rewards  # a sweep of zeros is no work
     for count in range(1, _MOST_QUICK + 1):
-        ahead = rewards + transitions @ h
-        best = np.maximum.reduceat(ahead, space.offsets[:-1])
+        best = np.maximum.reduceat(ahead, starts)
         change = best - h
         low, high = float(change.min()), float(change.max())
-        size = float(np.abs(best).max()) + float(h.max())
-        rounding = ((space.n_states + 4) * 2.0**-52 + off) * (1.0 + size)
-        if high - low + 2.0 * rounding <= tol:
-            found = Bracket(low - rounding, high + rounding, rounding)
-            gains = np.full(space.n_states, 0.5 * (low + high))
-            pairs = best_pairs(space, ahead)
-            return solution(VALUE, space, pairs, gains, h, found, count)
-        first = min(first, high - low) if count == 1 else first
+        if high - low <= tol:
+            size = float(np.abs(best).max()) + float(np.abs(h).max())
+            rounding = ((space.n_states + 4) * 2.0**-52 + off) * (1.0 + size)
+            if high - low + 2.0 * rounding <= tol:
+                found = Bracket(low - rounding, high + rounding, rounding)
+                gains = np.full(space.n_states, 0.5 * (low + high))
+                pairs = best_pairs(space, ahead)
+                return solution(VALUE, space, pairs, gains, h, found, count)
+        first = high - low if count == 1 else first
         if count == _SWEEPS and high - low > 0.6**_SWEEPS * first:
             return None
-        h = best - best.min()
+        h = best - best[0]
+        ahead = transitions @ h
+        ahead += rewards
     return None
 
 
@@ -90,7 +92,8 @@ def value_iteration(model: Model, tol: float) -> Solution:
     """
     space = model.space
     bias, then = np.zeros(space.n_states), np.full(space.n_states, np.inf)
-    digits = math.ceil(math.log(1.0 + np.ptp(model.rewards) / tol))
+    low, high = float(model.rewards.min()), float(model.rewards.max())
+    digits = math.ceil(math.log(1.0 + min((high - low) / tol, 1e300)))
     limit, mark, count = 1000 + 100 * space.n_states * digits, max(1024, 8 * space.n_states), 0
     while True:
         count += 1

@@ -165,6 +165,8 @@ def _diameter_panel(panel: Axes, model: DriftingMDP, truth: Truth) -> None:
         _diameter_scale(panel, low, top)
     else:
         panel.set_yticks([])
+        if np.isnan(largest.lower):
+            note(panel, "too long for floating point")
     if truth.holes:
         lines.append(_mark_holes(panel, model, truth))
     describe(panel, "Diameter", "steps", lines)
@@ -198,4 +200,6 @@ def _share(run: Run, truth: Truth) -> str:
 
 
 def _diameter(value: float) -> str:
+    if np.isnan(value):
+        return "not known"
     return r"$\infty$" if np.isinf(value) else number(value)
