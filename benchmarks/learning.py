@@ -58,12 +58,10 @@ def _runs() -> dict[str, float]:
             label = f"{name}, radii x{scale:g}"
             agent = _agent(model, scale)
 
-            def whole(model: wd.DriftingMDP = model, scale: float = scale) -> None:
-                wd.run(model, _agent(model, scale), record="totals")
-
-            found[f"{label}: million steps a second, T = 1e6"] = T / cpu_seconds(whole, 3) / 1e6
+            whole = _seconds(model, T, scale)
+            found[f"{label}: million steps a second, T = 1e6"] = T / whole / 1e6
             steps = max(60_000, 2 * agent.window)
-            fast = _literal(model, scale, steps)
+            fast = _seconds(model, steps, scale, ties="lowest", warm_start=False)
             run = wd.run(model, _agent(model, scale, ties="lowest", warm_start=False), steps=steps)
             mine = twin.Outcome(
                 run.episodes.total, int(run.episodes.sweeps.sum()), run.total_reward
@@ -85,14 +83,10 @@ def _runs() -> dict[str, float]:
     return found
 
 
-def _literal(model: wd.DriftingMDP, scale: float, steps: int) -> float:
-    """CPU seconds of the steps that the NumPy loop plays too."""
-
-    def work() -> None:
-        agent = _agent(model, scale, ties="lowest", warm_start=False)
-        wd.run(model, agent, steps=steps, record="totals")
-
-    return cpu_seconds(work, 3)
+def _seconds(model: wd.DriftingMDP, steps: int, scale: float, **options: object) -> float:
+    """CPU seconds of a run, without what it takes to make the agent."""
+    agents = iter([_agent(model, scale, **options) for _ in range(4)])
+    return cpu_seconds(lambda: wd.run(model, next(agents), steps=steps, record="totals"), 3)
 
 
 PEER = """

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from windage.report.figures import drift_figure
 from windage.report.oracle import oracle_figure, share
-from windage.report.regret import regret_figure
 from windage.report.saving import picture_kind, save_figure
 from windage.report.truth import Truth, truth_of
 
@@ -13,7 +12,6 @@ __all__ = [
     "drift_figure",
     "oracle_figure",
     "picture_kind",
-    "regret_figure",
     "save_figure",
     "share",
     "truth_of",

@@ -102,12 +102,12 @@ def check_memory(agents_: tuple[Any, Any], space: StateActions, horizon: int) ->
         gc.collect()
         return tracemalloc.get_traced_memory()[0]
 
-    part_of(agents_[0], 0, horizon)
     ends = np.linspace(horizon // 2, horizon, 4).astype(np.int64).tolist()
     was_on = tracemalloc.is_tracing()
     if not was_on:
         tracemalloc.start()
-    try:
+    try:  # traced from the first step on: what replaces an older object is then no growth
+        part_of(agents_[0], 0, horizon)
         used = [part_of(agents_[1], *part) for part in pairwise([0, *ends])]
     finally:
         if not was_on:
