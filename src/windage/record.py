@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +14,9 @@ from windage.inputs import as_integer, require_memory
 from windage.kernels.play import Block
 from windage.kernels.sums import accumulate
 from windage.spaces import StateActions
+
+if TYPE_CHECKING:
+    from windage.drift import DriftingMDP
 
 __all__ = ["Run", "Tape"]
 
@@ -28,7 +32,7 @@ class Run:
     after the last step. With record=k the columns hold the times that are multiples of k; with
     record="totals" they are empty. `mean_rewards` holds r_t(s_t, a_t), what regret is made of; it
     is NaN in a world that does not tell. `episodes` holds those that started in the run, if the
-    agent has episodes.
+    agent has episodes. `model` is the `DriftingMDP` it was made in, None for any other world.
     """
 
     first: int
@@ -46,6 +50,7 @@ class Run:
     total_mean_reward: float
     final_state: int
     episodes: Episodes
+    model: DriftingMDP | None = field(default=None, repr=False, compare=False)
 
     @property
     def last(self) -> int:
@@ -144,8 +149,10 @@ class Tape:
         accumulate(block.means, self.totals[1], self.t, every, self.columns[3, place:])
         self.t += block.states.size
 
-    def finish(self, seed: int, state: int, agent: object = None) -> Run:
-        """Return the run, which ended in `state`."""
+    def finish(
+        self, seed: int, state: int, agent: object = None, model: DriftingMDP | None = None
+    ) -> Run:
+        """Return the run, which was made in the model and ended in `state`."""
         if self.record == "full":
             self.states[-1] = state
         start = self.first + (-self.first) % self.every if self.every else 0
@@ -167,4 +174,5 @@ class Tape:
             total_mean_reward=float(self.totals[1].sum()),
             final_state=state,
             episodes=self.log.finish(agent, self.t),
+            model=model,
         )

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from windage.drift import DriftingMDP
+from windage.drift.content import fingerprint
 from windage.drift.gains import GainCurve
 from windage.errors import InputError
 from windage.kernels.sums import accumulate
@@ -139,7 +140,8 @@ def dynamic_regret(
         A run in the model, from any time on. A full record gives every step, record=k the recorded
         times, record="totals" the totals only.
     drifting
-        The model. Some recorded steps are compared with it, so that a run in another is refused.
+        The model: the one the run was made in, or one with the same content. Any other is refused,
+        and so are recorded steps that are none of its steps.
     tol
         How far a gain may be from the truth.
     gains
@@ -149,7 +151,8 @@ def dynamic_regret(
     Raises
     ------
     InputError
-        The run was made in another model, or in a world that does not tell its mean rewards.
+        The run or the gains are those of another model, or the run was made in a world that does
+        not tell its mean rewards.
     NotConverged
         The gains cannot be certified to `tol`.
 
@@ -218,6 +221,17 @@ def _check(run: Run, drifting: DriftingMDP) -> None:
             fix="run the agent in a DriftingMDP; regret is made of r_t(s_t, a_t)",
         )
     _check_steps(run, drifting)
+    if run.model is not None and not _same(run.model, drifting):
+        raise InputError(
+            f"was made in another model, {run.model!r}: this one has other content",
+            field="run",
+            fix="pass the model that the run was made in",
+        )
+
+
+def _same(one: DriftingMDP, other: DriftingMDP) -> bool:
+    """Return whether two models are one, or equal in content; a function's content costs time."""
+    return one is other or (one.horizon == other.horizon and fingerprint(one) == fingerprint(other))
 
 
 def _check_steps(run: Run, drifting: DriftingMDP) -> None:
@@ -248,9 +262,9 @@ def _another_model(run: Run, i: int, found: str) -> InputError:
 
 
 def _checked_gains(gains: GainCurve, drifting: DriftingMDP) -> GainCurve:
-    if not isinstance(gains, GainCurve) or gains.horizon != drifting.horizon:
+    if not isinstance(gains, GainCurve) or not _same(gains.model, drifting):
         raise InputError(
-            f"{gains!r} is not the curve of a model with T = {drifting.horizon}",
+            f"{gains!r} is not the curve of this model, {drifting!r}",
             field="gains",
             fix="pass drifting.optimal_gains()",
         )

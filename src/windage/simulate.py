@@ -90,7 +90,8 @@ def run(
         state = _start_foreign(problem, first, seed, start_state)
         tape = Tape(problem.space, first, n, record, agent)
         state = _play_steps(Foreign(problem, state, first), agent, n, tape, progress)
-    return tape.finish(seed, state, agent)
+    model = problem if isinstance(problem, DriftingMDP) else None
+    return tape.finish(seed, state, agent, model)
 
 
 def _has_compiled_rule(agent: Player) -> bool:
@@ -132,10 +133,11 @@ def _play_compiled(
         world = simulator.world(min(_BLOCK, steps - done))
         block = buffer.head(min(world.last - simulator.t + 1, buffer.states.size, steps - done))
         n = block.states.size
-        state = agent.play(world, state, block)
-        _check_range(agent, block.rewards)
-        agent.t += n
-        agent.last_state = state
+        with agent.in_step():
+            state = agent.play(world, state, block)
+            _check_range(agent, block.rewards)
+            agent.last_state = state
+            agent.t += n
         simulator.t += n
         done += n
         tape.add(block, agent)

@@ -315,9 +315,9 @@ CASES = [
     (ForgetsPending, "t=2: restored with a decision pending, observe is refused"),
     (DecidesAgain, "restored with a decision pending, the agent decides again"),
     (Forgetful, "saved after t=1, the agent goes on differently"),
-    (TrustsActions, r"observe\(.*\) with an action .* was accepted"),
+    (TrustsActions, r"observe\(.*\) with an action .* was accepted\. .*errors\.InputError"),
     (TrustsRewards, r"observe\(.*nan.*\) with a reward that is no number was accepted"),
-    (TrustsCallers, r"observe\(.*\) without a decision was accepted"),
+    (TrustsCallers, r"observe\(.*\) without a decision was accepted\. .*CallOrderError"),
     (LearnsFirst, "was refused, and changed the state"),
     (Hoarding, r"memory grew by \d+ bytes from t=1000 to t=2000. Fix: keep counts or a window"),
 ]

@@ -110,6 +110,8 @@ def test_actions_state_by_state(capsys):
         ([*SCENE, "--actions", "four"], "--actions: 'four' is no number of actions"),
         ([*SCENE, "--actions", "1,2"], "--actions: 2 numbers for 10 states"),
         ([*SCENE, "--horizon", "0"], "horizon: 0 is not"),
+        ([*SCENE, "--Br", "1e308", "--Bp", "1e308"], "reward_budget: 1e+308: no model drifts that"),
+        ([*SCENE, "--Bp", "199999"], "transition_budget: 199999: no model drifts that much"),
         ([*SCENE, "--states", "1"], "transition_budget: 1 with one state"),
         ([*SCENE, "--env", "peril"], "--env: an environment has its own states and actions"),
         (["--env", "perl"], "environment: no such choice: 'perl'"),
@@ -124,3 +126,8 @@ def test_refusals(capsys, arguments, says):
 def test_words_that_are_no_numbers_end_with_2(capsys):
     assert main(["plan", *SCENE[:-1], "much"]) == 2
     assert "Traceback" not in capsys.readouterr().err
+
+
+def test_the_least_delta_is_no_trouble(capsys):
+    assert main(["plan", *SCENE, "--delta", "1e-300"]) == 0
+    assert "delta = 1e-300" in capsys.readouterr().out

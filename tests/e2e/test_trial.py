@@ -3,6 +3,7 @@
 import io
 import json
 import math
+import re
 import signal
 import subprocess
 import sys
@@ -192,6 +193,29 @@ def test_a_picture_that_cannot_be_drawn_is_refused_before_the_work(here, monkeyp
     assert refused(capsys, "try", "riverswim", "random", "-o", "picture").startswith("picture: ")
 
 
+@pytest.mark.parametrize(
+    ("target", "why"),
+    [
+        ("/nonexistent-folder/x.png", "there is no folder /nonexistent-folder"),
+        ("/nonexistent-folder/deeper/x.png", "there is no folder /nonexistent-folder"),
+        ("taken/x.png", "its folder is a file"),
+        ("folder.png", "it is a folder"),
+    ],
+)
+def test_a_picture_without_a_place_is_refused_before_the_work(
+    here, monkeypatch, capsys, target, why
+):
+    def work(*_, **__):
+        raise AssertionError("the work was done first")
+
+    Path("taken").touch()
+    Path("folder.png").mkdir()
+    monkeypatch.setattr(wd.envs, "make", work)
+    said = refused(capsys, "try", "riverswim", "random", "-o", target)
+    assert said.startswith(f"{target}: cannot be written ({why})")
+    assert not Path("/nonexistent-folder").exists()
+
+
 @pytest.mark.parametrize("arguments", [[], ["riverswim"], ["riverswim", "random", "-T", "x"]])
 def test_words_that_are_missing_or_wrong(capsys, arguments):
     assert main(["try", *arguments]) == 2
@@ -283,6 +307,41 @@ def test_agents_as_json(capsys):
     assert entries["oracle"]["parameters"]["problem"] == "the model"
     assert entries["swucrl2-cw"]["parameters"]["window"] == "tuned to B_r and B_p"
     assert entries["swucrl2-cw"]["parameters"]["delta"] == "0.05"
+    assert entries["swucrl2-cw"]["parameters"]["radii"] == "paper"
+    assert entries["ucrl2"]["parameters"]["radii"] == "ucrl2"
+    assert entries["swucrl2-cw"]["covers_drift"] is True
+    assert entries["random"]["covers_drift"] is None
+
+
+def test_the_radii_that_are_listed_are_those_an_agent_has(capsys):
+    assert main(["agents", "--json"]) == 0
+    space = wd.StateActions([2, 2])
+    seen = []
+    for entry in json.loads(capsys.readouterr().out):
+        if "radii" in entry["parameters"]:
+            options = {}
+            if entry["parameters"].get("window") == "tuned to B_r and B_p":
+                options = {"budgets": wd.envs.make("two-state-cosine", horizon=100).budgets()}
+            made = wd.agents.make(entry["id"], space, horizon=100, **options)
+            assert made.radii.label == entry["parameters"]["radii"]
+            seen.append(entry["id"])
+    assert {"swucrl2-cw", "ucrl2"} <= set(seen)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["agents"], ["agents", "swucrl2-cw"], ["try", "two-state-cosine", "swucrl2-cw", "-T", "300"]],
+)
+def test_no_line_is_wider_than_the_terminal(here, monkeypatch, capsys, arguments):
+    monkeypatch.setenv("COLUMNS", "80")
+    assert main(arguments) == 0
+    piped = capsys.readouterr().out
+    monkeypatch.setattr(tables.sys.stdout, "isatty", lambda: True, raising=False)
+    assert main(arguments) == 0
+    shown = re.sub("\x1b\\[[0-9;]*m", "", capsys.readouterr().out)  # bold has no width
+    assert max(map(len, shown.splitlines())) <= 80
+    if arguments != ["agents", "swucrl2-cw"]:
+        assert max(map(len, piped.splitlines())) > 80  # in a pipe nothing is wrapped
 
 
 def test_an_unknown_agent_is_refused_with_a_suggestion(capsys):

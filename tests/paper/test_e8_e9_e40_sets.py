@@ -71,6 +71,7 @@ def test_e8_as_printed_the_unknown_is_never_tried():
     assert knows_half(0.01).act(0) == 1
 
 
+@pytest.mark.filterwarnings("ignore:a mean reward of:windage.errors.ParameterWarning")
 @pytest.mark.parametrize(("reward", "hope"), [(50.0, 1.0), (1.5, 1.0), (-50.0, 0.0), (-0.5, 0.0)])
 def test_e9_rewards_beyond_the_unit_interval_empty_the_printed_set(reward, hope):
     """[0, 1] and [r_hat - rad, r_hat + rad] do not meet; the optimistic reward is clipped."""

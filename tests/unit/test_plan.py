@@ -253,10 +253,12 @@ def test_where_only_scaled_radii_would_do():
     words = " ".join(found.advice)
     assert "No radii with a guarantee are tight enough" in words
     c = float(words.split("with c below ")[1].split(",")[0])
+    assert "and no eta" in words
     radius = Radii.laplace().transition(
         found.visits_expected, space=found.space, horizon=10_000, delta=0.05
     )
-    assert c * radius + found.widening == pytest.approx(2.0, rel=0.05)
+    assert found.widening > 0.2  # else it would not matter that eta is left out
+    assert c * radius == pytest.approx(2.0, rel=0.05)
 
 
 def test_where_sets_do_say_something():
@@ -267,13 +269,49 @@ def test_where_sets_do_say_something():
     assert "% of T" in " ".join(found.advice)
 
 
-def test_a_window_beyond_the_horizon_and_budgets_beyond_all_models_are_told():
+def test_a_window_beyond_the_horizon_is_told():
     found = scene(space=wd.StateActions.uniform(100, 10), horizon=10_000, reward_budget=0,
                   transition_budget=0)  # fmt: skip
     assert (found.window, round(found.window_real)) == (10_000, 20_439)
     assert "W* = 20,439 is more than T" in " ".join(found.advice)
-    assert "No model drifts that much" in " ".join(scene(horizon=2, reward_budget=5).advice)
-    assert "No model drifts that much" not in " ".join(scene().advice)
+    both = scene(space=wd.StateActions.uniform(100, 10), horizon=1_000, reward_budget=0,
+                 transition_budget=3)  # fmt: skip
+    assert both.window_real > 1_000
+    assert both.widening_real >= 2
+    words = " ".join(both.advice)
+    assert "is more than T" in words
+    assert "is capped at 2" in words
+
+
+def test_how_the_window_falls_with_the_budgets():
+    many = scene(reward_budget=2, transition_budget=1)  # B + 1 = 4
+    more = scene(reward_budget=12, transition_budget=3)  # B + 1 = 16
+    assert many.window_real / more.window_real == pytest.approx(2.0, rel=1e-12)
+    assert "W* falls only with the root of B_r + B_p + 1." in " ".join(many.advice)
+    one = {"space": wd.StateActions([8]), "transition_budget": 0}
+    few, lots = scene(**one, reward_budget=1), scene(**one, reward_budget=8)
+    assert few.window_real / lots.window_real == pytest.approx(4.0, rel=1e-12)
+    assert "W* falls only with B_r to the power 2/3." in " ".join(few.advice)
+
+
+def test_one_block_is_one_block():
+    words = " ".join(scene(horizon=5).advice)
+    assert "arms in 1 block give" in words
+    assert "1 blocks" not in words
+
+
+@pytest.mark.parametrize("delta", [1e-300, 5e-324])
+def test_the_least_delta_has_a_plan(delta):
+    found = scene(delta=delta)
+    assert found.bound.noise_from > scene().bound.noise_from
+    json.dumps(found.as_dict(), allow_nan=False)
+
+
+def test_the_largest_budgets_and_diameter_have_a_plan():
+    found = scene(reward_budget=99_999, transition_budget=199_998, diameter=1e30, delta=1e-300)
+    assert math.isfinite(found.bound.total)
+    assert found.bound.below_from > 1e120
+    assert scene(horizon=1, reward_budget=0, transition_budget=0).window == 1
 
 
 def test_plain_data():
@@ -286,13 +324,42 @@ def test_plain_data():
 
 
 def test_memory_is_that_of_the_window_and_not_of_the_horizon():
-    assert agent_memory(SCENE, 10_000) - agent_memory(SCENE, 5_000) == 2 * 16 * 5_000
+    T = 10**6
+    assert agent_memory(SCENE, 10_000, T) - agent_memory(SCENE, 5_000, T) == 2 * 16 * 5_000
+    assert agent_memory(SCENE, 10_000, T) == agent_memory(SCENE, 10_000, 10 * T)
     small = scene(horizon=1_000, reward_budget=10)
-    assert small.memory == agent_memory(SCENE, small.window)
+    assert small.memory == agent_memory(SCENE, small.window, 1_000)
     huge = wd.StateActions.uniform(100_000, 2)
-    assert agent_memory(huge, 100_000) < 2**27  # never S^2 A cells
+    assert agent_memory(huge, 100_000, T) < 2**27  # never S^2 A cells
     quick, slow = small.seconds
     assert 0 < quick < slow
+
+
+def held(part):
+    """The bytes of all arrays in a record of records."""
+    if isinstance(part, np.ndarray):
+        return part.nbytes
+    return sum(map(held, part)) if isinstance(part, tuple) else 0
+
+
+@pytest.mark.parametrize(
+    ("states", "actions", "window", "horizon"),
+    [
+        (10, 4, 5_085, 100_000),
+        (100, 10, 70_000, 100_000),
+        (2_000, 2, 5_085, 100_000),  # too many cells for a table
+        (10, 4, 100_000, 100_000),  # nothing is forgotten
+    ],
+)
+def test_memory_is_what_an_agent_holds(states, actions, window, horizon):
+    space = wd.StateActions.uniform(states, actions)
+    agent = wd.agents.make("swucrl2-cw", space, horizon=horizon, window=window, widening=0.1)
+    assert agent_memory(space, window, horizon) == pytest.approx(held(agent._learner), abs=400)
+
+
+def test_the_first_integer_that_never_comes():
+    with pytest.raises(wd.InputError, match="large enough"):
+        first_integer(lambda _: False)
 
 
 def test_the_first_integer():
@@ -311,6 +378,12 @@ def test_the_first_integer():
         ({"delta": 0}, "delta"),
         ({"delta": 1}, "delta"),
         ({"diameter": 0.5}, "diameter"),
+        ({"diameter": 1e31}, "diameter"),
+        ({"reward_budget": 1e308, "transition_budget": 1e308}, "reward_budget"),
+        ({"reward_budget": 100_000}, "reward_budget"),
+        ({"transition_budget": 1e300}, "transition_budget"),
+        ({"transition_budget": 199_999}, "transition_budget"),
+        ({"horizon": 1, "transition_budget": 0}, "reward_budget"),
         ({"diameter": math.inf}, "diameter"),
         ({"space": wd.StateActions([3])}, "transition_budget"),
         ({"space": wd.StateActions([3]), "transition_budget": 0, "diameter": 2}, "diameter"),

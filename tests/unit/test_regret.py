@@ -386,3 +386,57 @@ def test_gains_that_cannot_be_certified_are_not_made_up(monkeypatch):
     )
     with pytest.raises(wd.NotConverged, match="50 models"):
         wd.dynamic_regret(random_run(model), model)
+
+
+def paid_alike(seed):
+    """Two models that pay alike in every state and step: recorded steps cannot tell them apart."""
+    p = np.random.default_rng(seed).dirichlet(np.ones(2), size=4)
+    mdp = wd.MDP(wd.StateActions([2, 2]), [0.0, 0.0, 1.0, 1.0], p)
+    return wd.DriftingMDP.stationary(mdp, horizon=30)
+
+
+@pytest.mark.parametrize("record", ["full", 7, "totals"])
+def test_a_run_in_a_model_that_pays_alike_is_refused(record):
+    run = random_run(paid_alike(0), record=record)
+    with pytest.raises(wd.InputError, match="made in another model") as caught:
+        wd.dynamic_regret(run, paid_alike(1))
+    assert caught.value.field == "run"
+    assert caught.value.fix
+
+
+def test_gains_of_another_model_are_refused():
+    model, other = paid_alike(0), paid_alike(1)
+    run = random_run(model)
+    assert model.optimal_gains().sum() != pytest.approx(other.optimal_gains().sum(), abs=0.1)
+    with pytest.raises(wd.InputError, match="not the curve of this model") as caught:
+        wd.dynamic_regret(run, model, gains=other.optimal_gains())
+    assert caught.value.field == "gains"
+    with pytest.raises(wd.InputError, match="not the curve of this model"):
+        wd.dynamic_regret(run, model, gains=model.optimal_gains().values)
+
+
+@pytest.mark.parametrize("make", MODELS)
+@pytest.mark.parametrize("record", ["full", "totals"])
+def test_an_equal_model_is_the_same_model(make, record):
+    model, twin = make(), make()
+    run = random_run(model, record=record)
+    assert run.model is model
+    curve = model.optimal_gains()
+    assert curve.model is model
+    expected = wd.dynamic_regret(run, model)
+    assert wd.dynamic_regret(run, twin).total == expected.total
+    assert wd.dynamic_regret(run, twin, gains=curve).total == expected.total
+
+
+def test_the_model_itself_is_known_without_a_look_at_its_content(monkeypatch):
+    def unwanted(_):
+        raise AssertionError("the content was looked at")
+
+    monkeypatch.setattr("windage.regret.fingerprint", unwanted)
+    model = a_blend()
+    run = random_run(model, record="totals")
+    wd.dynamic_regret(run, model, gains=model.optimal_gains())
+
+
+def test_a_world_that_is_no_model_has_none():
+    assert random_run(Foreign()).model is None

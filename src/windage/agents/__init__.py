@@ -63,6 +63,11 @@ def make(
     UCRL2(StateActions.uniform(states=2, actions=2), horizon=100, t=1)
     """
     kind = get(id)
+    for name in ("reward", "transition"):
+        if budgets is not None and not hasattr(budgets, name):
+            raise InputError(
+                f"{budgets!r} has no {name!r}", field="budgets", fix="pass drifting.budgets()"
+            )
     known = parameters(kind)
     for option in options:
         if option not in known:
@@ -93,8 +98,7 @@ def parameters(kind: type[Agent]) -> dict[str, inspect.Parameter]:
         known |= {p.name: p for p in found if p.kind is p.KEYWORD_ONLY and p.name not in known}
         if not any(p.kind is p.VAR_KEYWORD for p in found):
             break  # what the class above takes, this one decides
-    known.pop("horizon", None)
-    return known
+    return {name: p for name, p in known.items() if name not in ("horizon", *kind.fixed)}
 
 
 def restore(state: bytes, **given: Any) -> Agent:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import warnings
 from abc import ABC, abstractmethod
+from contextlib import AbstractContextManager, nullcontext
 from contextvars import ContextVar
 from typing import Any, ClassVar, Protocol, Self, TypeVar
 
@@ -60,6 +61,8 @@ class Agent(ABC):
     """What the agent must be told of the problem, beyond its states, actions and horizon."""
     covers_drift: ClassVar[bool | None] = None
     """Whether a theorem bounds its regret on models that drift; None: it has no theorem."""
+    fixed: ClassVar[tuple[str, ...]] = ()
+    """Parameters of the class above that this one decides itself."""
 
     def __init__(
         self,
@@ -124,11 +127,16 @@ class Agent(ABC):
                 where=f"t={self.t}",
                 fix="observe the state that act was called with",
             )
-        self._learn(state, action, value, after)
-        self.overridden += action != self._pending[1]
-        self._pending = None
-        self.last_state = after
-        self.t += 1
+        with self.in_step():
+            self._learn(state, action, value, after)
+            self.overridden += action != self._pending[1]
+            self._pending = None
+            self.last_state = after
+            self.t += 1
+
+    def in_step(self) -> AbstractContextManager[None]:
+        """Return what keeps an agent in one piece if a step is interrupted by Ctrl-C."""
+        return nullcontext()
 
     def withdraw(self) -> None:
         """Take back the decision that waits for its outcome: it was not played."""

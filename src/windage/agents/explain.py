@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from windage.learn.confidence import ConfidenceRegion
 
 if TYPE_CHECKING:
-    from windage.kernels.learner import Learner
+    from windage.kernels.learner import Learner, Rules
 
 __all__ = ["ActionReport", "Explanation", "reports"]
 
@@ -22,7 +22,8 @@ class ActionReport:
     """One action of the state that was asked about.
 
     `value` = `optimistic_reward` + `expected` + `bonus`: what the sets allow at best, the bias
-    expected under the estimate p_hat, and the optimism about transitions on top of it.
+    expected under the estimate p_hat, and the optimism about transitions on top of it, all in units
+    of the rewards. Means and sets are those the episode was planned with.
     """
 
     action: int
@@ -120,4 +121,19 @@ def reports(
         )
     best = max(report.value for report in found)
     bar = best - slack - ROUNDING * max(1.0, abs(best))
-    return tuple(replace(one, tied=one.value >= bar) for one in found)
+    return tuple(_in_rewards(replace(one, tied=one.value >= bar), learner.rules) for one in found)
+
+
+def _in_rewards(report: ActionReport, rules: Rules) -> ActionReport:
+    """Return a report in units of the rewards; the learner itself thinks in [0, 1]."""
+    low, width = rules.low, rules.width
+    return replace(
+        report,
+        mean_reward=low + width * report.mean_reward,
+        reward_radius=width * report.reward_radius,
+        optimistic_reward=low + width * report.optimistic_reward,
+        expected=width * report.expected,
+        bonus=width * report.bonus,
+        bonus_from_widening=width * report.bonus_from_widening,
+        value=low + width * report.value,
+    )

@@ -7,6 +7,8 @@ algorithm itself, line by line, is in `windage.kernels.learner`.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -75,6 +77,7 @@ class OptimisticAgent(Agent):
         self.slack = as_real(slack, "slack", low=0.0)
         self.warm_start = _flag(warm_start, "warm_start")
         self.clip = _flag(clip, "clip")
+        self._warned = False
         self.preloaded = 0
         """How many samples of the past the agent was given before its first decision."""
         self._eta = _widening(widening, space)
@@ -122,13 +125,15 @@ class OptimisticAgent(Agent):
         if self.ties != "sampled":
             return 0
         cells = self.space.n_pairs * self.space.n_states
-        require_memory(24 * cells, "ties", fix="break ties another way, or with fewer states")
+        require_memory(32 * cells, "ties", fix="break ties another way, or with fewer states")
         return cells
 
     def _choose(self, state: int) -> int:
         from windage.kernels import learner
 
         pair = learner.act(self._learner, self.t, state)
+        if self._learner.now[1] == self.t:  # a new episode has looked at the means
+            self._notice_scale()
         if pair < 0:
             raise not_converged(self._learner.plan.answer, 1.0 / math.sqrt(self.t))
         return int(self.space.action_of[pair])
@@ -139,15 +144,34 @@ class OptimisticAgent(Agent):
         self._make_room(1)
         learner.observe(self._learner, self.space.pair(state, action), reward, s_next)
 
+    @contextmanager
+    def in_step(self) -> Iterator[None]:
+        """Keep the clock and the memory together whatever interrupts them.
+
+        Ctrl-C in a compiled loop is told when the loop is over: its steps were played.
+        """
+        from windage.kernels.memory import SLOT, TAKEN
+
+        try:
+            yield
+        except BaseException:
+            memory = self._window.memory
+            t = int(memory.clock[TAKEN]) - self.preloaded + 1
+            if t != self.t:
+                self.t, self._pending = t, None
+                self.last_state = int(memory.ring["after"][memory.clock[SLOT] - 1])
+            raise
+
     def play(self, world: World, state: int, block: Block) -> int:
         """Play a whole block in one compiled loop; returns the state it ends in."""
         from windage.kernels import learner
 
         self._make_room(block.states.size)
         state, n, how = learner.play(self._learner, world, state, self.t, *block)
+        self._notice_scale()
         if how != learner.PLAYED:
-            self.t += n
             self.last_state = int(state)
+            self.t += n
             if how == learner.NOT_CONVERGED:
                 raise not_converged(self._learner.plan.answer, 1.0 / math.sqrt(self.t))
             raise InputError(
@@ -158,6 +182,23 @@ class OptimisticAgent(Agent):
                 fix="declare a wider reward_range, or none",
             )
         return int(state)
+
+    def _notice_scale(self) -> None:
+        """Warn once if mean rewards are clearly outside [0, 1], where the learner sees nothing.
+
+        The noise of a mean over n visits is 1 / sqrt(n); five times that is no accident.
+        """
+        if self.reward_range is None and not self._warned:
+            n, mean = self._learner.sets["visits"], self._learner.sets["mean"]
+            away = np.maximum(mean - 1.0, -mean) * np.sqrt(n) > 5.0
+            if away.any():
+                self._warned = True
+                warn(
+                    f"a mean reward of {mean[np.argmax(away)]:g} lies outside [0, 1], where all "
+                    "rewards look alike to the learner: declare a reward_range",
+                    ParameterWarning,
+                    stacklevel=5,
+                )
 
     def _make_room(self, samples: int) -> None:
         if self._window.make_room(samples):
@@ -183,8 +224,10 @@ class OptimisticAgent(Agent):
         value = self._check_reward(reward)
         if self.preloaded == 0:
             self._let_the_past_go()
-        self._learn(state, action, value, after)
-        self.preloaded += 1
+        try:
+            self._learn(state, action, value, after)
+        finally:
+            self.preloaded = int(self._window.memory.clock[0])
 
     def _let_the_past_go(self) -> None:
         """Give an empty agent a window, even one that would forget nothing of the horizon."""
@@ -209,7 +252,8 @@ class OptimisticAgent(Agent):
 
     def episode_rows(self, first: int) -> NDArray[np.void]:
         """Return the episodes from number `first` (from 1 on) to the current one, as rows."""
-        numbers = np.arange(max(first, 1), self.n_episodes + 1)
+        oldest = self.n_episodes - _LOG_ROWS + 1  # older rows have been written over
+        numbers = np.arange(max(first, 1, oldest), self.n_episodes + 1)
         rows = self._learner.log[numbers % _LOG_ROWS]
         rules = self._learner.rules
         rows["gain"] = rules.low + rules.width * rows["gain"]
@@ -217,7 +261,7 @@ class OptimisticAgent(Agent):
         return rows
 
     def region(self) -> ConfidenceRegion:
-        """Return the sets the current episode was planned with.
+        """Return the sets the current episode was planned with, rewards scaled to [0, 1].
 
         Counts are those of the last time samples were counted: the start of the episode, unless
         it has grown longer than 65,536 steps.

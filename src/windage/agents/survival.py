@@ -49,7 +49,9 @@ def require_possible(
     states = np.arange(space.n_states)
     pair = np.clip(looks["pair"], 0, space.n_pairs - 1)
     home = (looks["pair"] == pair) & (space.state_of[pair] == states)
-    numbers = [*survivors(learner).values(), *window.saved().values()]
+    kept = survivors(learner) | window.saved()
+    value = kept.pop("pairs.value")  # minus infinity where a pair was left out
+    numbers = kept.values()
     checks = {
         "samples": int(window.memory.clock[0]) == samples,
         "episode": 0 <= number <= t and (tau > 0) == (number > 0),
@@ -57,13 +59,15 @@ def require_possible(
         "boundary": following == due,
         "planned": planned in (0, 1),
         "full": full == (looks["best"] == 1.0).sum(),
-        "saturated": saturated == sets["saturated"].sum(),
+        "saturated": saturated == sets["saturated"].sum()
+        and bool(np.isin(sets["saturated"], (0, 1)).all()),
         "tied": tied == looks["tied"].sum(),
         "met": bool(((looks["met"] >= 0) & (looks["met"] <= number)).all()),
         "policy": bool(home[looks["met"] > 0].all()),
         "visits": bool(((sets["visits"] >= 0) & (sets["visits"] <= samples)).all())
         and bool((sets["left"] <= np.maximum(sets["visits"], 1)).all()),
-        "numbers": not any(np.isnan(array).any() for array in numbers),
+        "numbers": all(np.isfinite(array).all() for array in numbers)
+        and not bool((np.isnan(value) | (value == math.inf)).any()),
         "log": length == reason == 0
         and 0 <= as_integer(sweeps, "sweeps") <= SWEEPS
         and 0 <= as_integer(ties, "ties") <= states.size

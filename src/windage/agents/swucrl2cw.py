@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike
 from windage.agents.base import Budgets, warn
 from windage.agents.optimistic import OptimisticAgent
 from windage.errors import GuaranteeWarning, InputError, ParameterWarning
-from windage.inputs import as_choice, as_integer
+from windage.inputs import LAST_TIME, as_choice, as_integer
 from windage.learn import tuning
 from windage.learn.radii import Radii
 from windage.spaces import StateActions, as_space
@@ -79,6 +79,7 @@ class SWUCRL2CW(OptimisticAgent):
     id: ClassVar[str] = "swucrl2-cw"
     told: ClassVar[tuple[str, ...]] = ("B_r", "B_p")
     covers_drift: ClassVar[bool | None] = True
+    default_radii: ClassVar[str] = "paper"
 
     def __init__(
         self,
@@ -96,7 +97,7 @@ class SWUCRL2CW(OptimisticAgent):
         boundary: str = "start",
         seed: int = 0,
     ) -> None:
-        self.window = as_integer(window, "window", low=1)
+        self.window = as_integer(window, "window", low=1, high=LAST_TIME)
         self.boundary = as_choice(boundary, "boundary", ("start", "end"))
         super().__init__(
             space,
@@ -189,6 +190,8 @@ class SWUCRL2CW(OptimisticAgent):
             best["tuned"] = tuning.Tuning(
                 tuning.optimal_window(*given), tuning.optimal_widening(*given)
             )
+            if space.n_states == 1:  # the theorem does not speak of bandits, a remark does
+                best["tuned"] = tuning.bandit(space, horizon, budgets.reward)
         for name in cls._numbers(best["oblivious"], horizon):
             word = options.get(name, "oblivious" if budgets is None else "tuned")
             if word == "tuned" and budgets is None:
@@ -217,6 +220,7 @@ class SWUCRL2(SWUCRL2CW):
 
     id: ClassVar[str] = "swucrl2"
     covers_drift: ClassVar[bool | None] = False
+    fixed: ClassVar[tuple[str, ...]] = ("widening",)
 
     def __init__(self, space: StateActions, *, horizon: int, window: int, **options: Any) -> None:
         super().__init__(space, horizon=horizon, window=window, widening=0.0, **options)

@@ -37,6 +37,7 @@ class UCRL2(OptimisticAgent):
 
     id: ClassVar[str] = "ucrl2"
     covers_drift: ClassVar[bool | None] = False
+    default_radii: ClassVar[str] = "ucrl2"
 
     def __init__(
         self,

@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
+import textwrap
 from collections.abc import Sequence
 
-__all__ = ["number", "print_table"]
+__all__ = ["number", "print_table", "print_text"]
+
+_WIDEST = 100  # columns: longer lines of prose are hard to follow
+
+
+def print_text(text: str) -> None:
+    """Print a paragraph, wrapped on a terminal; in a pipe it is one line."""
+    if sys.stdout.isatty():
+        text = textwrap.fill(text, min(shutil.get_terminal_size().columns, _WIDEST))
+    print(text)
 
 
 def print_table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,11 +14,12 @@ import typer
 from windage.cli import rows
 from windage.cli.progress import Progress
 from windage.cli.settings import parse_settings
-from windage.cli.tables import print_table
+from windage.cli.tables import print_table, print_text
 from windage.errors import InputError
 
 if TYPE_CHECKING:
     from windage.agents import Agent
+    from windage.agents.episodes import Episodes
     from windage.drift import DriftingMDP
     from windage.regret import Regret
     from windage.simulate import Run
@@ -51,8 +53,10 @@ def agents(
             for entry in entries
         ]
         print_table(["id", "is told", "drift", "what it is"], cells)
-        print("drift: whether the agent's guarantee covers models that drift; - if none is stated.")
-        print("`windage agents ID` lists the parameters of one.")
+        print_text(
+            "drift: whether the agent's guarantee covers models that drift; - if none is stated."
+        )
+        print_text("`windage agents ID` lists the parameters of one.")
 
 
 def trial(
@@ -85,9 +89,11 @@ def trial(
     options = parse_settings(settings or [], "--set")
     if output is not None:
         picture_kind(output)  # better now than after the work
+        _require_place(output)
     model, summary, title = _find(env, horizon, parse_settings(env_settings or [], "--env-set"))
     learner = _make(agent, model, seed, options)
     target = output or Path("out") / f"{title}-{agent}.png"
+    _require_place(target)
     every = -(-model.horizon // _RECORDED)
     with Progress() as progress:
         progress("the optimal gain of every t")
@@ -102,14 +108,13 @@ def trial(
         details = ", ".join(f"{name} {value}" for name, value in labels.items())
         figure = regret_figure(run, regret, title, agent=agent, details=details)
         save_figure(figure, target)
-    print(f"{title}: {summary}" if summary else title)
-    print(f"{agent}: {_summary(type(learner))}")
+    print_text(f"{title}: {summary}" if summary else title)
+    print_text(f"{agent}: {_summary(type(learner))}")
     table = [*_result(run, regret), *([name, value] for name, value in labels.items())]
-    told = _told(type(learner))
-    table += [["is told", _listed(told)]] if told else []
+    table += [["is told", _listed(learner.told)]] if learner.told else []
     print_table(["", f"T = {run.steps:,}, seed {seed}"], [*table, ["steps a second", speed]])
     if regret.total < 0:
-        print(regret.explain())
+        print_text(regret.explain())
     print(f"picture: {target}")
 
 
@@ -158,18 +163,17 @@ def _result(run: Run, regret: Regret) -> list[list[str]]:
         ["regret of the path", f"{_sum(regret.total)} +- {error}"],
         ["regret observed", _sum(regret.total_observed)],
     ]
-    episodes = getattr(run, "episodes", None)
-    if episodes is not None and len(episodes):
-        found.append(["episodes", _episodes(episodes)])
+    if len(run.episodes):
+        found.append(["episodes", _episodes(run.episodes)])
     return found
 
 
-def _episodes(episodes: Any) -> str:
+def _episodes(episodes: Episodes) -> str:
     """Return how many there were, and why they ended."""
     import numpy as np
 
-    total = int(getattr(episodes, "total", len(episodes)))
-    ends, counts = np.unique(np.asarray(episodes.reason), return_counts=True)
+    total = episodes.total
+    ends, counts = np.unique(episodes.reason, return_counts=True)
     order = np.argsort(-counts, kind="stable")
     reasons = ", ".join(f"{ends[k]} {counts[k]:,}" for k in order)
     some = f"of the last {len(episodes):,}: " if total > len(episodes) else ""
@@ -201,7 +205,7 @@ def _make(name: str, model: DriftingMDP, seed: int, options: dict[str, Any]) -> 
     """Return an agent for a model; it is told of it what its kind is told, and no more."""
     import windage as wd
 
-    kind = _kind(name)
+    kind = wd.agents.get(name)
     for option in options:
         if option in _GIVEN:
             raise InputError(
@@ -210,28 +214,35 @@ def _make(name: str, model: DriftingMDP, seed: int, options: dict[str, Any]) -> 
     given: dict[str, Any] = {"seed": seed}
     if "problem" in wd.agents.parameters(kind):
         given["problem"] = model
-    makes = inspect.signature(wd.agents.make).parameters
-    if "budgets" in makes and {"B_r", "B_p"} & set(_told(kind)):
+    if {"B_r", "B_p"} & set(kind.told):
         given["budgets"] = model.budgets()
     return wd.agents.make(name, model.space, horizon=model.horizon, **(given | options))
 
 
-def _kind(name: str) -> type[Agent]:
-    import windage as wd
+def _require_place(target: Path) -> None:
+    """Refuse a picture that could not be written, or for which a folder of the root were made."""
+    from windage.cli import show
 
-    return wd.agents.get(name)
+    show._require_place(target)
+    folders = target.absolute().parents
+    if not folders[0].exists() and not any(one.exists() for one in folders[:-1]):
+        raise InputError(
+            f"cannot be written (there is no folder {folders[-2]})",
+            field=str(target),
+            fix="name a file in a folder you may write to",
+        )
 
 
 def _entry(name: str) -> dict[str, Any]:
     import windage as wd
 
-    kind = _kind(name)
+    kind = wd.agents.get(name)
     parameters = wd.agents.parameters(kind)
     return {
         "id": name,
         "summary": _summary(kind),
-        "told": list(_told(kind)),
-        "covers_drift": getattr(kind, "covers_drift", None),
+        "told": list(kind.told),
+        "covers_drift": kind.covers_drift,
         "parameters": {
             option: _default(kind, option, parameter) for option, parameter in parameters.items()
         },
@@ -239,7 +250,7 @@ def _entry(name: str) -> dict[str, Any]:
 
 
 def _tell(entry: dict[str, Any]) -> None:
-    print(f"{entry['id']}: {entry['summary']}")
+    print_text(f"{entry['id']}: {entry['summary']}")
     print(f"It is told: {_listed(entry['told'])}.")
     covers = entry["covers_drift"]
     if covers is not None:
@@ -253,6 +264,8 @@ def _tell(entry: dict[str, Any]) -> None:
 def _default(kind: type[Agent], name: str, parameter: inspect.Parameter) -> str:
     if name == "problem":
         return "the model"
+    if name == "radii" and parameter.default is None:
+        return str(getattr(kind, "default_radii", None))
     if parameter.default is not parameter.empty:
         return str(parameter.default)
     return "tuned to B_r and B_p" if hasattr(kind, "tuned") else "must be set"
@@ -262,12 +275,7 @@ def _summary(kind: type) -> str:
     return (inspect.getdoc(kind) or kind.__name__).splitlines()[0]
 
 
-def _told(kind: type) -> tuple[str, ...]:
-    told = getattr(kind, "told", ())
-    return (told,) if isinstance(told, str) else tuple(told)
-
-
-def _listed(told: Any) -> str:
+def _listed(told: Sequence[str]) -> str:
     return ", ".join(told) or "nothing"
 
 

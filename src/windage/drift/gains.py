@@ -46,6 +46,8 @@ class GainCurve:
 
     Attributes
     ----------
+    model
+        The model whose gains these are.
     error
         No value is further from the optimal gain of M_t than this.
     solves
@@ -61,12 +63,13 @@ class GainCurve:
 
     def __init__(
         self,
-        horizon: int,
+        model: DriftingMDP,
         evaluate: Callable[[Times], tuple[Reals, Reals]],
         error: float,
         solves: int,
     ) -> None:
-        self.horizon = horizon
+        self.model = model
+        self.horizon = model.horizon
         self.error = error
         self.solves = solves
         self._evaluate = evaluate
@@ -118,7 +121,7 @@ def gain_curve(model: DriftingMDP, tol: float = 1e-6) -> GainCurve:
     if isinstance(source, Blend):
         schedules = (source.rewards.schedule, source.kernels.schedule)
         if all(schedule.stops(model.horizon) is not None for schedule in schedules):
-            return _Families(source, model.horizon, width).curve()
+            return _Families(source, model.horizon, width).curve(model)
     return _step_by_step(model, width)
 
 
@@ -160,7 +163,7 @@ class _Families:
         merged = rising(*(s for s in stops if s is not None))
         self.stops = rising(*(edges(side, merged) for side in (source.rewards, source.kernels)))
 
-    def curve(self) -> GainCurve:
+    def curve(self, model: DriftingMDP) -> GainCurve:
         """Build every family that occurs.
 
         Between two stops the family is one and its weights move one way only, and the times at
@@ -174,7 +177,7 @@ class _Families:
             key = int(v.i[k]), int(v.j[k]), int(w.i[k]), int(w.j[k])
             self._add(key, v.x[here], w.x[here], int(lengths[here].sum()))
         error = max(family.error for family in self.families.values())
-        return GainCurve(self.horizon, self._evaluate, error, self.solves)
+        return GainCurve(model, self._evaluate, error, self.solves)
 
     def _places(self, times: Times) -> tuple[Place, Place]:
         return places(self.source.rewards, times), places(self.source.kernels, times)
@@ -259,4 +262,4 @@ def _step_by_step(model: DriftingMDP, tol: float) -> GainCurve:
         i = np.searchsorted(times, asked, side="right") - 1
         return values[i], widths[i]
 
-    return GainCurve(model.horizon, evaluate, float(widths.max()), len(starts))
+    return GainCurve(model, evaluate, float(widths.max()), len(starts))

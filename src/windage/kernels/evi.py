@@ -5,8 +5,9 @@ span(Tu - u) <= eps, and then rho~ = max(Tu - u) and gamma~ = u - min u satisfy 
 whatever u was (so any start, and anything done between two full sweeps, is allowed):
 
 * plain: u <- Tu from u = 0 on, the paper's iteration;
-* quick: after some sweeps, twenty evaluations of the greedy policy between two full sweeps
-  (modified policy iteration), as long as the span keeps falling;
+* quick: after some sweeps from a warm start, twenty evaluations of the greedy policy between two
+  full sweeps (modified policy iteration), as long as the span keeps falling; from u = 0 the policy
+  changes in every sweep while values travel, and evaluating it would be wasted;
 * both: once the span stops falling, u <- (u + Tu) / 2, which a periodic model cannot fool.
 
 A full sweep goes by columns: states in rising order of u, each non-zero of p_hat touched once, so
@@ -27,6 +28,8 @@ from windage.kernels.compiled import compiled, inlined
 LEFT_OUT, FREE, BOUND = 0, 1, 2
 """What a pair's set is: not needed, the whole simplex, or a ball around p_hat."""
 
+WHOLE = -1  # all mass on the best state
+
 PLAIN_SWEEPS = 12  # full sweeps before policy evaluations are tried
 EVALUATIONS = 20
 PRUNING = 1e-6  # what is left out is worse than a tie by more than rounding could explain
@@ -43,7 +46,8 @@ PAIR = np.dtype(
         ("value", np.float64),  # r~ + max q.u of the last sweep; -inf if left out
         ("left", np.float64),  # mass still to be taken from worse states
         ("row", np.int64),  # where its entries start ...
-        ("entries", np.int32),  # ... and how many it has
+        ("cut", np.int64),  # the first entry that keeps any mass, or WHOLE
+        ("entries", np.int32),  # how many entries it has
         ("kind", np.int32),
     ],
     align=True,
@@ -150,9 +154,11 @@ def prune(plan, slack):
 def solve(plan, epsilon, quick, most):
     """Iterate until span(Tu - u) <= epsilon; returns whether it came to that in `most` sweeps."""
     u = plan.u
+    evaluate = False
     for s in range(u.size):
         plan.states[s]["order"] = s
-    best, stale, halved, evaluate = np.inf, 0, False, quick
+        evaluate = evaluate or (quick and u[s] != u[0])
+    best, stale, halved = np.inf, 0, False
     low, high = 0.0, np.inf
     sweeps = 0
     while sweeps < most:
@@ -242,15 +248,17 @@ def sweep(plan):
 
 @compiled
 def _evaluate(plan):
-    """Sweep the greedy policy alone, some twenty times."""
+    """Evaluate the greedy policy some twenty times, in the kernels that are best for it now."""
     u = plan.u
-    for _ in range(EVALUATIONS):
-        best = np.int64(0)
+    best = np.int64(0)
+    for s in range(u.size):
+        if u[s] >= u[best]:
+            best = np.int64(s)
+    for i in range(EVALUATIONS):
         for s in range(u.size):
-            if u[s] >= u[best]:
-                best = np.int64(s)
-        for s in range(u.size):
-            plan.states[s]["swept"] = row_value(plan, plan.states[s]["greedy"], best)
+            p = plan.states[s]["greedy"]
+            value = row_value(plan, p, best) if i == 0 else _kept_value(plan, p, best)
+            plan.states[s]["swept"] = value
         for s in range(u.size):
             u[s] = plan.states[s]["swept"]
         rebase(u)
@@ -258,10 +266,9 @@ def _evaluate(plan):
 
 @compiled
 def row_value(plan, p, best):
-    """Return r~ + max q.u of one pair; puts its row in order of u."""
+    """Return r~ + max q.u of one pair: put its row in order of u and find where q begins."""
     u, rows, pair = plan.u, plan.rows, plan.pairs[p]
-    if pair["kind"] == FREE:
-        return pair["reward"] + u[best]
+    pair["cut"] = WHOLE
     first, last = pair["row"], pair["row"] + pair["entries"]
     for i in range(first + 1, last):
         s, probability = rows[i]["index"], rows[i]["probability"]
@@ -272,18 +279,30 @@ def row_value(plan, p, best):
             j -= 1
         rows[j]["index"] = s
         rows[j]["probability"] = probability
-    left = pair["half"]
-    if (
-        last > first
-        and rows[last - 1]["index"] == best
-        and left >= 1.0 - rows[last - 1]["probability"]
-    ):
+    on_best = 0.0
+    if last > first and rows[last - 1]["index"] == best:
+        on_best = rows[last - 1]["probability"]
+    if pair["kind"] == BOUND and pair["half"] < 1.0 - on_best:
+        left, cut = pair["half"], first
+        while cut < last - 1 and left >= rows[cut]["probability"]:
+            left -= rows[cut]["probability"]
+            cut += 1
+        pair["cut"] = cut
+        pair["left"] = left  # what the first entry that stays loses
+    return _kept_value(plan, p, best)
+
+
+@inlined
+def _kept_value(plan, p, best):
+    """Return r~ + q.u for the kernel q that `row_value` found."""
+    u, rows, pair = plan.u, plan.rows, plan.pairs[p]
+    if pair["cut"] == WHOLE:
         return pair["reward"] + u[best]
-    total = pair["reward"] + left * u[best]
-    for i in range(first, last):
-        taken = min(left, rows[i]["probability"])
-        left -= taken
-        total += (rows[i]["probability"] - taken) * u[rows[i]["index"]]
+    cut = np.uint64(pair["cut"])
+    total = pair["reward"] + pair["half"] * u[best]
+    total -= pair["left"] * u[np.uint64(rows[cut]["index"])]
+    for i in range(cut, np.uint64(pair["row"] + pair["entries"])):
+        total += rows[i]["probability"] * u[np.uint64(rows[i]["index"])]
     return total
 
 

@@ -303,6 +303,8 @@ def is_planned(learner, t, s):
         return True
     if reason == VISITS:
         learner.sets[learner.looks[s]["pair"]]["left"] = 0  # still due: no playing on regardless
+    for state in range(learner.plan.u.size):
+        learner.plan.u[state] = 0.0  # asked again, it fails in the same way
     return False
 
 

@@ -15,7 +15,7 @@ import scipy.sparse
 from numpy.typing import ArrayLike, NDArray
 
 from windage.errors import InputError, ModelError
-from windage.inputs import as_csr, as_floats
+from windage.inputs import as_csr, as_floats, shown
 from windage.spaces import StateActions, as_space
 
 if TYPE_CHECKING:
@@ -171,6 +171,12 @@ def over_pairs(
         raise InputError(
             err.problem, field=field, fix=f"pass {space.n_pairs} numbers, by pair"
         ) from None
+    if _has_boolean(value):
+        raise InputError(
+            f"{shown(value)} holds booleans, not numbers",
+            field=field,
+            fix=f"pass {space.n_pairs} numbers, by pair",
+        )
     if one_for_all and array.ndim == 0:
         array = np.full(space.n_pairs, array)
     if array.shape != (space.n_pairs,):
@@ -187,6 +193,13 @@ def over_pairs(
             fix="pass finite numbers" + (" from 0 on" if low == 0.0 else ""),
         )
     return array
+
+
+def _has_boolean(value: ArrayLike) -> bool:
+    """Whether a boolean stands where numbers should; NumPy makes a 1 of it among other numbers."""
+    if isinstance(value, (list, tuple)):
+        return any(_has_boolean(entry) for entry in value)
+    return np.asarray(value).dtype == np.bool_
 
 
 def _kernels(
@@ -223,7 +236,7 @@ def _kernels(
     if off.any():
         pair = int(np.argmax(off))
         raise InputError(
-            f"the row sums to {sums[pair]!r}",
+            f"the row sums to {float(sums[pair])!r}",
             field="p_hat",
             where=space.describe(pair),
             fix="divide the counts of a visited pair by its visits",

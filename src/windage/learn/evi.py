@@ -94,8 +94,8 @@ def evi(
     slack
         How much worse than the best an action may be and still count as tied.
     method
-        "auto" evaluates the greedy policy between full sweeps once that pays; "plain" is the
-        paper's iteration and nothing else. Both end with a full sweep that passes the test.
+        "auto" evaluates the greedy policy between full sweeps if there is a warm start; "plain" is
+        the paper's iteration and nothing else. Both end with a full sweep that passes the test.
 
     Raises
     ------

@@ -26,8 +26,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from windage.errors import InputError
-from windage.inputs import as_choice, as_horizon, as_integer, as_real
-from windage.spaces import StateActions
+from windage.inputs import as_choice, as_horizon, as_integer, as_real, shown
+from windage.spaces import StateActions, as_space
 
 __all__ = ["KINDS", "Radii"]
 
@@ -36,6 +36,7 @@ Reals = NDArray[np.float64]
 KINDS = ("paper", "proof", "laplace", "ucrl2")
 _GUARANTEED = ("paper", "proof", "laplace")
 _BOUNDABLE = ("proof", "laplace")
+_MOST_SCALE = 1e100  # far beyond use, and far from where two-word products overflow
 _DIGITS = 60  # the logarithms are rounded once, when the rule is stored
 
 
@@ -50,7 +51,7 @@ class Radii:
     bounded
         Whether rewards are taken to lie in [0, 1].
     reward_scale, transition_scale
-        What the radii are multiplied by; 1 is the formula.
+        What the radii are multiplied by, at most 1e100; 1 is the formula.
 
     Examples
     --------
@@ -83,7 +84,7 @@ class Radii:
                 fix=f"leave it out, or take one of: {', '.join(_BOUNDABLE)}",
             )
         for field in ("reward_scale", "transition_scale"):
-            object.__setattr__(self, field, as_real(getattr(self, field), field, low=0))
+            object.__setattr__(self, field, _scale(getattr(self, field), field))
 
     @classmethod
     def paper(cls) -> Radii:
@@ -123,10 +124,10 @@ class Radii:
                 field="scale",
                 fix="pass scaled(c), or scaled(reward=c1, transition=c2)",
             )
-        of_reward = 1.0 if reward is None else as_real(reward, "reward", low=0)
-        of_transition = 1.0 if transition is None else as_real(transition, "transition", low=0)
+        of_reward = 1.0 if reward is None else _scale(reward, "reward")
+        of_transition = 1.0 if transition is None else _scale(transition, "transition")
         if scale is not None:
-            of_reward = of_transition = as_real(scale, "scale", low=0)
+            of_reward = of_transition = _scale(scale, "scale")
         return replace(
             self,
             reward_scale=self.reward_scale * of_reward,
@@ -163,10 +164,7 @@ class Radii:
 
     def rules(self, space: StateActions, horizon: int, delta: float) -> Reals:
         """Return the rows that `kernels.radii.radius` reads: rewards, then transitions."""
-        if not isinstance(space, StateActions):
-            raise InputError(
-                f"{space!r} is not a space", field="space", fix="pass a wd.StateActions"
-            )
+        as_space(space)
         T = as_horizon(horizon)
         level = Decimal(as_real(delta, "delta", low=0, high=1, open_low=True, open_high=True))
         rows = _formula(self.kind, self.bounded, space.n_states, space.n_pairs, T, level)
@@ -240,7 +238,7 @@ class Radii:
             )
         kind = as_choice(entries["kind"], f"{field}.kind", KINDS)
         factors = [
-            as_real(entries.get(key, 1.0), f"{field}.{key}", low=0)
+            _scale(entries.get(key, 1.0), f"{field}.{key}")
             for key in (("scale", "scale") if "scale" in entries else ("reward", "transition"))
         ]
         return cls(kind, entries.get("bounded", False), *factors)
@@ -290,10 +288,21 @@ def _formula(
         return (half * of_reward, zero, half), (14 * S * of_transition, zero, 14 * S * one)
 
 
+def _scale(value: object, field: str) -> float:
+    return as_real(value, field, low=0, high=_MOST_SCALE)
+
+
 def _visits(n: ArrayLike) -> Reals:
-    given = np.asarray(n)
+    try:
+        given = np.asarray(n)
+    except (TypeError, ValueError, OverflowError):
+        given = np.array(None)  # uneven rows: no counts either
     if given.dtype.kind not in "iuf":
-        raise InputError(f"{n!r} are no counts", field="n", fix="pass numbers of visits, from 0 on")
+        raise InputError(
+            f"{shown(n)} are no counts",
+            field="n",
+            fix="pass numbers of visits from 0 on, in equal rows",
+        )
     visits = given.astype(np.float64)
     wrong = ~(np.isfinite(visits) & (visits >= 0))
     if wrong.any():

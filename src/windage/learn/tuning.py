@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from windage.errors import InputError
 from windage.inputs import as_horizon, as_real
-from windage.spaces import StateActions
+from windage.spaces import StateActions, as_space
 
 __all__ = [
     "Grid",
@@ -195,8 +195,7 @@ def _checked(
     space: StateActions, T: object, Br: object, Bp: object
 ) -> tuple[int, float, int, float, float]:
     """Return S, A, T, B_r, B_p, or say which of them is wrong."""
-    if not isinstance(space, StateActions):
-        raise InputError(f"{space!r} is not a space", field="space", fix="pass a wd.StateActions")
+    as_space(space)
     return (
         space.n_states,
         space.mean_actions,

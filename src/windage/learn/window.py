@@ -50,7 +50,7 @@ class Window:
         self.space = space
         self.width = None if width is None else as_integer(width, "window", low=1)
         batch = _BATCH if self.width is None else min(self.width, _BATCH)
-        ring = (self.width or 0) + batch
+        ring = batch if self.width is None else self.width + batch + 1  # W steps fit an episode
         cells = space.n_pairs * space.n_states
         self.is_hashed = cells > _CELLS
         self.most_cells = min(cells, ring) if self.is_hashed else cells
@@ -221,6 +221,7 @@ def _part(
     saved: dict[str, NDArray[Any]], name: str, size: int, *, below: int | None = None
 ) -> NDArray[Any]:
     array = saved[name]
+    _require(array.dtype.kind == ("f" if name == "ring_reward" else "i"), name)
     _require(array.shape == (size,) and (below is None or _inside(array, below)), name)
     return array
 

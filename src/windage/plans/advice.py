@@ -16,7 +16,14 @@ _TIGHTER = ("proof", "laplace")  # than the paper's, under the same theorem
 
 def advice(plan: Plan) -> list[str]:
     """Return a few paragraphs; each is there because of a number of this plan."""
-    told = [_window(plan), _sets(plan), _rewards(plan), _blocks(plan), _bound(plan), _budgets(plan)]
+    told = [
+        _window(plan),
+        _widening(plan),
+        _sets(plan),
+        _rewards(plan),
+        _blocks(plan),
+        _bound(plan),
+    ]
     return [text for text in told if text]
 
 
@@ -26,11 +33,16 @@ def _window(plan: Plan) -> str:
             f"W* = {plan.window_real:,.0f} is more than T: the window is the whole horizon and "
             "nothing is ever forgotten. The budgets are too small, or the model too large, for T."
         )
+    return ""
+
+
+def _widening(plan: Plan) -> str:
     if plan.widening_real >= 2:
         return (
             f"eta* = {plan.widening_real:.2f} is capped at 2, where every transition set is the "
             "whole simplex: the agent looks no further than the next reward. Transitions drift "
-            "too fast to be learned in this T; a smaller eta gives up the theorem, not the agent."
+            "too fast, or the model is too large, for this T; a smaller eta gives up the theorem, "
+            "not the agent."
         )
     return ""
 
@@ -68,7 +80,7 @@ def _scaling(plan: Plan) -> str:
     radius = Radii.laplace().transition(
         plan.visits_expected, space=plan.space, horizon=plan.horizon, delta=plan.delta
     )
-    factor = (2 - plan.widening) / radius
+    factor = 2 / radius
     return (
         "No radii with a guarantee are tight enough. Have fewer states or actions, a longer T, or "
         f"give the guarantee up: Radii.laplace().scaled(c) with c below {factor:.2g}, and no eta."
@@ -89,16 +101,18 @@ def _rewards(plan: Plan) -> str:
 
 def _blocks(plan: Plan) -> str:
     blocks = plan.borl
+    number = "1 block" if blocks.blocks == 1 else f"{blocks.blocks:,} blocks"
     if blocks.gamma <= 1:
         return (
             f"BORL can adapt: {blocks.gamma:.0%} of its choices are uniform over {blocks.arms} "
-            f"arms, in {blocks.blocks:,} blocks."
+            f"arms, in {number}."
         )
+    falls = "B_r to the power 2/3" if plan.states == 1 else "the root of B_r + B_p + 1"
     return (
-        f"BORL cannot adapt: {blocks.arms} arms in {blocks.blocks:,} blocks give gamma = "
+        f"BORL cannot adapt: {blocks.arms} arms in {number} give gamma = "
         f"{blocks.gamma:.2f} > 1, so it picks (W, eta) uniformly at random. It adapts for good "
         f"from T = {blocks.adapts_from:.3g}. If the budgets are known to a factor of a few, "
-        "tune one agent with guessed budgets instead: W* grows only with their root."
+        f"tune one agent with guessed budgets instead: W* falls only with {falls}."
     )
 
 
@@ -121,14 +135,4 @@ def _bound(plan: Plan) -> str:
     return text + (
         " With the constants and the logarithm of the proof, the noise of transitions alone "
         f"is below T from T = {bound.noise_from:.2g}."
-    )
-
-
-def _budgets(plan: Plan) -> str:
-    most_r, most_p = plan.horizon - 1, 2 * (plan.horizon - 1)
-    if plan.reward_budget <= most_r and plan.transition_budget <= most_p:
-        return ""
-    return (
-        f"No model drifts that much: in T = {plan.horizon:,} steps B_r is at most {most_r:,} and "
-        f"B_p at most {most_p:,}."
     )

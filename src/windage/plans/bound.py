@@ -111,4 +111,4 @@ def _noise(setting: Setting, T: int, delta: float) -> float:
     S, A, Br, Bp, D = setting
     W = window_of(S, A, T, Br + Bp)
     visits = (math.sqrt(2) + 2) * math.sqrt(S * A * W) * (T / W + 1)
-    return 4 * D * 2 * math.sqrt(2 * S * math.log(S * A * T / delta)) * visits
+    return 4 * D * 2 * math.sqrt(2 * S * (math.log(S * A * T) - math.log(delta))) * visits

@@ -1,35 +1,50 @@
 """What a run will take: memory and time, roughly.
 
-Memory is counted from the parts of an agent: 16 bytes a sample of the window and of the batch that
-waits to be counted, the table of transition counts, and what is kept per pair and per state. Time
-is a rule of thumb for one core of a laptop; compiling adds seconds to the first run.
+Memory is counted from the parts of an agent: the samples of the window and of the batch that waits
+to be counted, the cells of transition counts, the rows and columns that the planner makes of them,
+the log of episodes, and what is kept per pair and per state. Time is a rule of thumb for one core
+of a laptop; compiling adds seconds to the first run.
 """
 
 from __future__ import annotations
 
+from windage.learn.window import _BATCH, _CELLS, _slots
 from windage.spaces import StateActions
 
 __all__ = ["agent_memory", "run_seconds"]
 
 _SAMPLE = 16  # pair, next state and reward
-_BATCH = 1 << 16
-_CELL, _SLOT = 16, 32  # of a full table, of a hash table that is half empty
-_FULL_TABLE = 1 << 20
-_PAIR, _STATE = 150, 100
+_SLOT = 16  # of the table of counts
+_ENTRY = 2 * 16  # of the planner: once in a row, once in a column
+_PAIR, _STATE = 196, 168  # counts, sets and the planner's own
+_LOG = 16_392 * 64  # the last episodes
 _STEP = 25e-9
 _PLANNING = 0.6e-9  # a step and pair, where sets are tight enough to plan in
 
 
-def agent_memory(space: StateActions, window: int) -> int:
-    """Return about how many bytes an agent with this window holds: it does not grow with T.
+def agent_memory(space: StateActions, window: int, horizon: int) -> int:
+    """Return about how many bytes an agent with this window holds.
 
-    >>> agent_memory(StateActions.uniform(states=10, actions=4), window=5085)
-    176120
+    They grow with T only where the window is all of it and the cells are too many for a table.
+
+    >>> agent_memory(StateActions.uniform(states=10, actions=4), window=5085, horizon=100_000)
+    1240528
     """
-    samples = window + min(window, _BATCH)
+    forgets = window < horizon
+    samples = window + min(window, _BATCH) if forgets else _BATCH
     cells = space.n_pairs * space.n_states
-    counts = _CELL * cells if cells <= _FULL_TABLE else _SLOT * min(cells, samples)
-    return _SAMPLE * samples + counts + _PAIR * space.n_pairs + _STATE * space.n_states
+    entries, slots = cells, cells
+    if cells > _CELLS:
+        entries = min(cells, samples if forgets else horizon)
+        slots = _slots(entries)
+    return (
+        _SAMPLE * samples
+        + _SLOT * slots
+        + _ENTRY * entries
+        + _PAIR * space.n_pairs
+        + _STATE * space.n_states
+        + _LOG
+    )
 
 
 def run_seconds(space: StateActions, horizon: int) -> tuple[float, float]:

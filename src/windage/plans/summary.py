@@ -23,6 +23,9 @@ from windage.spaces import StateActions
 
 __all__ = ["Plan", "plan"]
 
+_LONGEST = 1e30  # a diameter: the horizons it asks for grow with its fourth power
+_SLACK = 1 + 1e-9  # sums of T steps are rounded
+
 
 @dataclass(frozen=True)
 class Plan:
@@ -150,6 +153,8 @@ def plan(
     T = as_horizon(horizon)
     Br = as_real(reward_budget, "reward_budget", low=0)
     Bp = as_real(transition_budget, "transition_budget", low=0)
+    _require_possible(Br, T - 1, T, "reward_budget")
+    _require_possible(Bp, 2 * (T - 1), T, "transition_budget")
     level = as_real(delta, "delta", low=0, high=1, open_low=True, open_high=True)
     W, eta = optimal_window(space, T, Br, Bp), optimal_widening(space, T, Br, Bp)
     if space.n_states == 1:
@@ -178,12 +183,22 @@ def plan(
         visits_needed=visits_needed(space, T, level, widening),
         borl=borl_blocks(space, T),
         bound=regret_bound(setting, T, window, widening, level),
-        memory=agent_memory(space, window),
+        memory=agent_memory(space, window, T),
         seconds=run_seconds(space, T),
     )
+
+
+def _require_possible(budget: float, most: int, T: int, field: str) -> None:
+    """Refuse a budget that no model uses up: a step moves rewards by 1, rows by 2 at the most."""
+    if budget > most * _SLACK:
+        raise InputError(
+            f"{budget:g}: no model drifts that much in T = {T:,} steps",
+            field=field,
+            fix=f"pass a number from 0 to {most:,}, or a longer horizon",
+        )
 
 
 def _diameter(space: StateActions, diameter: float) -> float:
     if space.n_states == 1:
         return as_real(diameter, "diameter", low=0, high=0)
-    return as_real(diameter, "diameter", low=1)
+    return as_real(diameter, "diameter", low=1, high=_LONGEST)

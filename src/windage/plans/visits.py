@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
+from windage.errors import InputError
 from windage.learn.radii import KINDS, Radii
 from windage.spaces import StateActions
 
@@ -17,6 +18,7 @@ __all__ = ["Visits", "first_integer", "visits_needed"]
 
 _SIMPLEX = 2.0
 _UNIT = 1.0
+_LARGEST = 1 << 900  # formulas that take a larger number overflow
 
 
 class Visits(NamedTuple):
@@ -81,6 +83,12 @@ def first_integer(is_enough: Callable[[int], bool]) -> int:
     high = 1
     while not is_enough(high):
         high *= 2
+        if high > _LARGEST:
+            raise InputError(
+                "no number that can be computed with is large enough",
+                field="plan",
+                fix="pass smaller budgets, a smaller diameter, or a larger delta",
+            )
     low = high // 2  # not enough, or 0
     while high - low > 1:
         middle = (low + high) // 2

@@ -45,7 +45,7 @@ def played(steps=30, **options):
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"window": 0}, InputError, "window: 0 is not an integer from 1 on. Fix"),
+        ({"window": 0}, InputError, "window: 0 is not an integer from 1 to"),
         ({"window": -3}, InputError, "window: -3"),
         ({"window": 20.0}, InputError, r"window: 20\.0 \(float\)"),
         ({"window": True}, InputError, "window: True is a boolean"),

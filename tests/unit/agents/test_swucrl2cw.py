@@ -138,3 +138,38 @@ def test_the_naive_window_is_the_same_learner_without_widening():
     assert a.actions.tolist() == b.actions.tolist()
     assert naive.told == plain.told == ("B_r", "B_p")
     assert type(wd.agents.restore(naive.state())) is wd.agents.SWUCRL2
+
+
+def test_rewards_that_all_look_alike_are_noticed_once():
+    """Rewards of a hundred without a declared range: every optimistic reward is 1."""
+    agent = wd.SWUCRL2CW(wd.StateActions([2]), horizon=200, window=50, widening=0.1)
+
+    def live() -> None:
+        for _ in range(200):
+            agent.observe(0, agent.act(0), 100.0, 0)
+
+    with pytest.warns(wd.ParameterWarning, match="declare a reward_range") as given:
+        live()
+    assert len(given) == 1
+
+
+def test_a_declared_range_needs_no_warning():
+    agent = wd.SWUCRL2CW(
+        wd.StateActions([2]), horizon=200, window=50, widening=0.1, reward_range=(0, 200)
+    )
+    for _ in range(200):
+        agent.observe(0, agent.act(0), 100.0, 0)
+    told = agent.explain(0)
+    assert told.actions[0].mean_reward == pytest.approx(100.0)
+    assert told.gain == pytest.approx(200.0)
+
+
+def test_the_naive_window_decides_its_widening_itself():
+    with pytest.raises(wd.InputError, match="no such parameter"):
+        wd.agents.make("swucrl2", wd.StateActions([2, 2]), horizon=10, widening=0.1)
+    assert "widening" not in wd.agents.parameters(wd.agents.get("swucrl2"))
+
+
+def test_budgets_that_are_none():
+    with pytest.raises(wd.InputError, match="budgets"):
+        wd.agents.make("swucrl2-cw", wd.StateActions([2, 2]), horizon=10, budgets=(1, 1))

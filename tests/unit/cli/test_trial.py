@@ -92,7 +92,7 @@ def test_episodes_are_counted_by_how_they_ended():
         def __len__(self):
             return len(self.reason)
 
-    some = Some(reason=np.array(["visits", "open", "visits"]))
+    some = Some(reason=np.array(["visits", "open", "visits"]), total=3)
     assert trial._episodes(some) == "3 (visits 2, open 1)"
     last = Some(reason=np.array(["boundary", "visits", "visits"]), total=12_345)
     assert trial._episodes(last) == "12,345 (of the last 3: visits 2, boundary 1)"

@@ -109,7 +109,7 @@ def crowded(monkeypatch):
     Six have their home in the last two slots and run over the end of the table.
     """
     monkeypatch.setattr(module, "_CELLS", 0)
-    memory = Window(StateActions([1] * 8), 4).memory
+    memory = Window(StateActions([1] * 8), 3).memory
     assert memory.cell_mark.size == 16
     wide = memory._replace(
         counts=np.zeros(50, kernel.COUNT), changed=np.zeros(50, memory.changed.dtype)

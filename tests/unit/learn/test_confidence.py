@@ -122,6 +122,12 @@ BAD = [
     ("widening", [0.0, 0.0], "", "shape (2,)"),
     ("widening", "wide", "", "not an array of numbers"),
     ("widening", None, "", "not an array of numbers"),
+    ("widening", True, "", "True holds booleans"),
+    ("widening", np.False_, "", "booleans"),
+    ("widening", [0.5, True, 0.5], "", "booleans"),
+    ("widening", np.array([True, False, True]), "", "booleans"),
+    ("radius", (False, False, False), "", "booleans"),
+    ("reward_upper", [1.0, np.True_, 1.0], "", "booleans"),
     ("visited", [True, True], "", "shape (2,)"),
     ("visited", [1, 1, 0], "", "int64"),
     ("visited", [1.0, 1.0, 0.0], "", "float64"),
@@ -154,8 +160,14 @@ def test_bad_input_names_field_place_and_value(field, value, where, says):
     assert caught.value.fix
 
 
+def test_a_sum_is_printed_as_a_number():
+    with pytest.raises(InputError) as caught:
+        region(p_hat=[[1.0, 2.0], [0.0, 1.0], [0.25, 0.75]])
+    assert caught.value.problem == "the row sums to 3.0"
+
+
 def test_a_space_that_is_none():
-    with pytest.raises(wd.WindageError, match="space"):
+    with pytest.raises(wd.ModelError, match="space"):
         ConfidenceRegion([2, 1], *(GOOD[name] for name in list(GOOD)[:4]))
 
 

@@ -235,6 +235,49 @@ def test_a_wrong_count_is_placed():
         Radii.paper().reward([[1, 2], [-2, 4]], **HERE)
 
 
+@pytest.mark.parametrize("n", [[[1], [1, 2]], [1, [2]], [10**400], [1.0, 10**400], [10**5000]])
+def test_what_is_no_array_of_counts_is_an_input_error(n):
+    with pytest.raises(wd.InputError, match="are no counts") as caught:
+        Radii.paper().reward(n, **HERE)
+    assert caught.value.field == "n"
+    assert "rows" in caught.value.fix
+
+
+def test_a_space_that_is_none_is_what_it_is_everywhere():
+    with pytest.raises(wd.ModelError, match="space: is of type list, not StateActions"):
+        Radii.paper().rules([2, 1], 100, 0.05)
+
+
+@pytest.mark.parametrize(
+    ("make", "field"),
+    [
+        (lambda: Radii.paper().scaled(1e305), "scale"),
+        (lambda: Radii.paper().scaled(math.nextafter(1e100, math.inf)), "scale"),
+        (lambda: Radii.paper().scaled(reward=1e101), "reward"),
+        (lambda: Radii.paper().scaled(transition=1e101), "transition"),
+        (lambda: Radii.paper().scaled(1e60).scaled(reward=1e60), "reward_scale"),
+        (lambda: Radii("paper", False, 1.0, 1e101), "transition_scale"),
+        (lambda: Radii.from_spec({"kind": "paper", "scale": 1e101}, "a.radii"), "a.radii.scale"),
+        (lambda: Radii.from_spec({"kind": "paper", "reward": 1e101}), "radii.reward"),
+    ],
+)
+def test_scales_beyond_reckoning_are_refused(make, field):
+    with pytest.raises(wd.InputError, match=r"\[0, 1e\+100\]") as caught:
+        make()
+    assert caught.value.field == field
+
+
+def test_the_largest_scale_is_within_one_ulp():
+    with mpmath.workdps(50):
+        for radii in ALL:
+            t = 17 if radii.needs_time else None
+            for part in ("reward", "transition"):
+                found = getattr(radii.scaled(1e100), part)(COUNTS, **HERE, t=t)
+                for n, value in zip(COUNTS, found, strict=True):
+                    exact = mpmath.mpf(1e100) * literal(radii, part, n, *HERE.values(), t)
+                    assert ulps(value, exact) <= 1.0
+
+
 def test_naming_radii_does_not_load_the_compiler():
     code = "import sys, windage as wd; wd.Radii.paper().scaled(2).rules"
     code += "(wd.StateActions([2]), 10, 0.1); assert 'numba' not in sys.modules"

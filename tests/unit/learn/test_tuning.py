@@ -175,6 +175,11 @@ def test_the_grid_of_one_step():
     assert set(grid.windows) == {1}
 
 
+def test_a_space_that_is_none_is_what_it_is_everywhere():
+    with pytest.raises(wd.ModelError, match="space: is of type int, not StateActions"):
+        oblivious(3, 10)
+
+
 @pytest.mark.parametrize(
     ("call", "field"),
     [
