@@ -30,7 +30,7 @@ LEFT_OUT, FREE, BOUND = 0, 1, 2
 
 WHOLE = -1  # all mass on the best state
 
-PLAIN_SWEEPS = 12  # full sweeps before policy evaluations are tried
+PLAIN_SWEEPS = 24  # full sweeps before policy evaluations are tried: a round costs several
 EVALUATIONS = 20
 PRUNING = 1e-6  # what is left out is worse than a tie by more than rounding could explain
 PATIENCE = 64  # full sweeps without progress before steps are halved
