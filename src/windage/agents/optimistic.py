@@ -87,7 +87,7 @@ class OptimisticAgent(Agent):
         self._learner = self._fresh(period, phase)
 
     def _fresh(self, period: int, phase: int) -> Learner:
-        from windage.kernels.learner import LOG, LOOK, SETS, Learner, Rules
+        from windage.kernels.learner import DUE, FIRST, LOG, LOOK, SETS, Learner, Rules
 
         space = self.space
         low, high = self.reward_range or (0.0, 1.0)
@@ -115,10 +115,11 @@ class OptimisticAgent(Agent):
             drawn=blank_plan(space, self._room_for_draws()),
             sets=np.zeros(space.n_pairs, SETS),
             looks=np.zeros(space.n_states, LOOK),
-            now=np.zeros(7, np.int64),
+            now=np.zeros(8, np.int64),
             log=np.zeros(_LOG_ROWS, LOG),
         )
         learner.sets["eta"], learner.sets["state"] = self._eta, space.state_of
+        learner.now[DUE] = FIRST
         return learner
 
     def _room_for_draws(self) -> int:

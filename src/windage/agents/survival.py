@@ -42,7 +42,7 @@ def require_possible(
     `samples` were taken in before time t; `episode` is the row of the current one.
     """
     space, sets, looks = window.space, learner.sets, learner.looks
-    number, tau, following, planned, full, saturated, tied = learner.now.tolist()
+    number, tau, following, reason_due, planned, full, saturated, tied = learner.now.tolist()
     period, phase = learner.rules.period, learner.rules.phase
     due = tau + period - (tau - phase) % period if period > 0 and number > 0 else 0
     start, length, reason, sweeps, ties, gain, span, vacuous = episode
@@ -57,6 +57,7 @@ def require_possible(
         "episode": 0 <= number <= t and (tau > 0) == (number > 0),
         "start": 0 <= tau <= t and start == tau,
         "boundary": following == due,
+        "due": reason_due in (0, 1, 2, 3) and (reason_due == 1) == (number == 0),
         "planned": planned in (0, 1),
         "full": full == (looks["best"] == 1.0).sum(),
         "saturated": saturated == sets["saturated"].sum()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,6 +15,7 @@ from windage.cli.oracle import (
     reason_to_skip_myopic,
     run_agent,
 )
+from windage.cli.places import require_place
 from windage.cli.progress import Progress
 from windage.cli.rows import (
     communication,
@@ -76,13 +76,13 @@ def show(
     as_seed(seed)
     if output is not None:
         picture_kind(output)
-        _require_place(output)
+        require_place(output)
     with Progress() as progress:
         progress("the model")
         model, facts, title, summary = _find(env, parameters)
         target = output or Path("out") / f"{Path(title).stem if facts is None else title}.png"
         if output is None:
-            _require_place(target)
+            require_place(target)
         T = f"{model.horizon:,}"
         agents, remarks = _agents(model, oracle)
         progress(f"the variation budgets of {T} steps")
@@ -127,23 +127,6 @@ def _find(env: str, parameters: dict[str, Any]) -> tuple[DriftingMDP, Facts | No
     model = wd.envs.make(env, **parameters)
     summary = f"{model.name}: {wd.envs.get(env).summary}\n"
     return model, wd.envs.facts(env, **parameters), str(model.name), summary
-
-
-def _require_place(target: Path) -> None:
-    """Refuse a picture that could not be written, before the work and not after it."""
-    folder = next(one for one in target.absolute().parents if one.exists())
-    why = (
-        "it is a folder" if target.is_dir()
-        else "its folder is a file" if not folder.is_dir()
-        else "its folder is read-only" if not os.access(folder, os.W_OK)
-        else ""
-    )  # fmt: skip
-    if why:
-        raise InputError(
-            f"cannot be written ({why})",
-            field=str(target),
-            fix="name a file in a folder you may write to",
-        )
 
 
 def _agents(model: DriftingMDP, wanted: bool | None) -> tuple[list[str] | None, list[str]]:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from windage.cli import rows
+from windage.cli.places import require_place
 from windage.cli.progress import Progress
 from windage.cli.settings import parse_settings
 from windage.cli.tables import print_table, print_text
@@ -89,11 +90,11 @@ def trial(
     options = parse_settings(settings or [], "--set")
     if output is not None:
         picture_kind(output)  # better now than after the work
-        _require_place(output)
+        require_place(output)
     model, summary, title = _find(env, horizon, parse_settings(env_settings or [], "--env-set"))
     learner = _make(agent, model, seed, options)
     target = output or Path("out") / f"{title}-{agent}.png"
-    _require_place(target)
+    require_place(target)
     every = -(-model.horizon // _RECORDED)
     with Progress() as progress:
         progress("the optimal gain of every t")
@@ -217,20 +218,6 @@ def _make(name: str, model: DriftingMDP, seed: int, options: dict[str, Any]) -> 
     if {"B_r", "B_p"} & set(kind.told):
         given["budgets"] = model.budgets()
     return wd.agents.make(name, model.space, horizon=model.horizon, **(given | options))
-
-
-def _require_place(target: Path) -> None:
-    """Refuse a picture that could not be written, or for which a folder of the root were made."""
-    from windage.cli import show
-
-    show._require_place(target)
-    folders = target.absolute().parents
-    if not folders[0].exists() and not any(one.exists() for one in folders[:-1]):
-        raise InputError(
-            f"cannot be written (there is no folder {folders[-2]})",
-            field=str(target),
-            fix="name a file in a folder you may write to",
-        )
 
 
 def _entry(name: str) -> dict[str, Any]:

@@ -30,7 +30,8 @@ LOWEST, RANDOM, PREVIOUS, SAMPLED = 0, 1, 2, 3  # how ties are broken
 GOING_ON, FIRST, BOUNDARY, VISITS = 0, 1, 2, 3  # why a new episode starts
 PLAYED, NOT_CONVERGED, OUT_OF_RANGE = 0, 1, 2  # how `play` ended
 
-EPISODE, TAU, NEXT, PLANNED, FULL, SATURATED, TIED = 0, 1, 2, 3, 4, 5, 6  # places in Learner.now
+# places in Learner.now
+EPISODE, TAU, NEXT, DUE, PLANNED, FULL, SATURATED, TIED = 0, 1, 2, 3, 4, 5, 6, 7
 
 SETS = np.dtype(
     [
@@ -89,15 +90,16 @@ class Learner(NamedTuple):
     drawn: evi.Plan  # workspace of the posterior draw; without room unless ties are sampled
     sets: NDArray[np.void]  # [pairs]
     looks: NDArray[np.void]  # [S]
-    now: NDArray[np.int64]  # episode, tau, next boundary, planned, full states, saturated, tied
+    # episode, tau, next boundary, why one is due, planned, full states, saturated, tied
+    now: NDArray[np.int64]
     log: NDArray[np.void]  # episode m in row m % size
 
 
 @inlined
 def is_over(learner, t, s):
     """Return why a new episode starts at time t in state s, 0 if the old one goes on (line 7)."""
-    if learner.now[EPISODE] == 0:
-        return FIRST
+    if learner.now[DUE] != GOING_ON:  # the first, or one whose plan did not converge
+        return learner.now[DUE]
     if t == learner.now[NEXT]:
         return BOUNDARY
     return VISITS if learner.sets[np.uint64(decide(learner, s))]["left"] <= 0 else GOING_ON
@@ -299,10 +301,10 @@ def choice(learner, s):
 def is_planned(learner, t, s):
     """Start a new episode if one is due; returns whether there is a policy for time t."""
     reason = is_over(learner, t, s)
+    learner.now[DUE] = reason
     if reason == GOING_ON or begin(learner, t, reason):
+        learner.now[DUE] = GOING_ON
         return True
-    if reason == VISITS:
-        learner.sets[learner.looks[s]["pair"]]["left"] = 0  # still due: no playing on regardless
     for state in range(learner.plan.u.size):
         learner.plan.u[state] = 0.0  # asked again, it fails in the same way
     return False

@@ -45,7 +45,7 @@ def played(steps=30, **options):
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"window": 0}, InputError, "window: 0 is not an integer from 1 to"),
+        ({"window": 0}, InputError, "window: 0 is not an integer from 1 to 1099511627775. Fix"),
         ({"window": -3}, InputError, "window: -3"),
         ({"window": 20.0}, InputError, r"window: 20\.0 \(float\)"),
         ({"window": True}, InputError, "window: True is a boolean"),
@@ -263,6 +263,26 @@ def test_the_old_policy_is_not_played_on_when_planning_failed(warm, window, monk
         with pytest.raises(NotConverged):
             wd.run(model, agent, seed=0)
         assert (agent.t, agent.last_state) == (3, 1)
+
+
+@pytest.mark.filterwarnings("ignore::windage.errors.GuaranteeWarning")
+@pytest.mark.parametrize("warm", [False, True])
+def test_no_state_is_played_with_a_plan_that_failed(warm, monkeypatch):
+    """Asked in a state whose own count is not used up, the agent fails as well, always alike."""
+    monkeypatch.setattr("windage.agents.optimistic.SWEEPS", 500)
+    agent = wd.SWUCRL2CW(
+        wd.StateActions([1, 1, 2]), horizon=100, window=90, widening=0.0,
+        radii=wd.Radii.paper().scaled(0.0), warm_start=warm,
+    )  # fmt: skip
+    agent.observe(0, agent.act(0), 1.0, 0)
+    agent.observe(1, agent.act(1), 0.25, 1)
+    with pytest.raises(NotConverged):
+        agent.act(1)
+    failed = agent.state()
+    for s in (2, 0, 1, 2):
+        with pytest.raises(NotConverged):
+            agent.act(s)
+        assert agent.state() == failed
 
 
 class TestWarnings:
