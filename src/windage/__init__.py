@@ -14,6 +14,8 @@ __version__ = "0.1.0"
 _HOME = {
     "CallOrderError": "errors",
     "ConfidenceRegion": "learn.confidence",
+    "DifferentialQ": "agents.diffq",
+    "Doubling": "agents.doubling",
     "DriftingMDP": "drift",
     "GuaranteeWarning": "errors",
     "HorizonReached": "errors",
@@ -23,14 +25,21 @@ _HOME = {
     "Noise": "noise",
     "NotConverged": "errors",
     "OptimisticModel": "learn.evi",
+    "PSRL": "agents.psrl",
     "ParameterWarning": "errors",
     "Radii": "learn.radii",
     "Regret": "regret",
+    "RestartedPSRL": "agents.psrl",
+    "RestartedUCRL2": "agents.restarts",
+    "SWPSRL": "agents.psrl",
+    "SWUCRL": "agents.ucrl2",
     "SWUCRL2": "agents.swucrl2cw",
     "SWUCRL2CW": "agents.swucrl2cw",
     "StateActions": "spaces",
     "StateError": "errors",
     "UCRL2": "agents.ucrl2",
+    "UCRL2B": "agents.ucrl2",
+    "VariationAwareUCRL": "agents.restarts",
     "WindageError": "errors",
     "benchmark_gap": "oracle.comparator",
     "dynamic_regret": "regret",
@@ -46,11 +55,17 @@ _ROOMS = ("agents", "envs", "schedules", "simulate", "streams", "testing")
 
 __all__ = [
     "MDP",
+    "PSRL",
+    "SWPSRL",
+    "SWUCRL",
     "SWUCRL2",
     "SWUCRL2CW",
     "UCRL2",
+    "UCRL2B",
     "CallOrderError",
     "ConfidenceRegion",
+    "DifferentialQ",
+    "Doubling",
     "DriftingMDP",
     "GuaranteeWarning",
     "HorizonReached",
@@ -62,8 +77,11 @@ __all__ = [
     "ParameterWarning",
     "Radii",
     "Regret",
+    "RestartedPSRL",
+    "RestartedUCRL2",
     "StateActions",
     "StateError",
+    "VariationAwareUCRL",
     "WindageError",
     "agents",
     "benchmark_gap",
@@ -84,8 +102,12 @@ __all__ = [
 
 if TYPE_CHECKING:
     from windage import agents, envs, schedules, simulate, streams, testing
+    from windage.agents.diffq import DifferentialQ
+    from windage.agents.doubling import Doubling
+    from windage.agents.psrl import PSRL, SWPSRL, RestartedPSRL
+    from windage.agents.restarts import RestartedUCRL2, VariationAwareUCRL
     from windage.agents.swucrl2cw import SWUCRL2, SWUCRL2CW
-    from windage.agents.ucrl2 import UCRL2
+    from windage.agents.ucrl2 import SWUCRL, UCRL2, UCRL2B
     from windage.drift import DriftingMDP
     from windage.drift.files import load
     from windage.errors import (

@@ -82,7 +82,7 @@ def run(
         state = _start_state(problem.space, agent, first, start_state)
         simulator = Simulator(problem, seed, state=state, t=first)
         tape = Tape(problem.space, first, n, record, agent)
-        if _has_compiled_rule(agent):
+        if isinstance(agent, Agent) and agent.has_loop():
             state = _play_compiled(simulator, agent, n, tape, progress)
         else:
             state = _play_steps(simulator, agent, n, tape, progress)
@@ -92,18 +92,6 @@ def run(
         state = _play_steps(Foreign(problem, state, first), agent, n, tape, progress)
     model = problem if isinstance(problem, DriftingMDP) else None
     return tape.finish(seed, state, agent, model)
-
-
-def _has_compiled_rule(agent: Player) -> bool:
-    """Whether the agent's compiled loop is all there is to it: no subclass has rules of its own."""
-    if not isinstance(agent, Agent):
-        return False
-    for kind in type(agent).__mro__:
-        if "play" in vars(kind):
-            return True
-        if {"act", "observe", "_choose", "_learn"} & set(vars(kind)):
-            return False
-    return False
 
 
 def _check_range(agent: Agent, rewards: NDArray[np.float64]) -> None:

@@ -89,7 +89,7 @@ def world_of(problem: DriftingMDP, seed: int, first: int, last: int) -> World:
     """Return what a compiled loop needs from `first` to `last`, or as far as one piece goes."""
     tables = problem.source.tables(first, last)
     return World(
-        tables.first, tables.last, problem.space.n_pairs, *tables[2:],
+        tables.first, tables.last, 0, problem.space.n_pairs, *tables[2:],
         problem.noise.code, problem.noise.spread,
         key(seed, "world.base"), key(seed, "world.state"), key(seed, "world.reward"),
     )  # fmt: skip

@@ -7,23 +7,39 @@ from typing import Any
 
 from windage.agents.base import Agent, Budgets
 from windage.agents.blob import unpack
+from windage.agents.diffq import DifferentialQ
+from windage.agents.doubling import Doubling
 from windage.agents.informed import FiniteHorizonAgent, MyopicAgent, OracleAgent
+from windage.agents.practical import PracticalSWUCRL2CW
+from windage.agents.psrl import PSRL, SWPSRL, RestartedPSRL
+from windage.agents.restarts import RestartedUCRL2, VariationAwareUCRL
 from windage.agents.simple import RandomAgent
 from windage.agents.swucrl2cw import SWUCRL2, SWUCRL2CW
-from windage.agents.ucrl2 import UCRL2
+from windage.agents.ucrl2 import SWUCRL, UCRL2, UCRL2B
 from windage.errors import InputError, StateError
 from windage.inputs import as_choice
 from windage.spaces import StateActions
 
 __all__ = [
+    "PSRL",
+    "SWPSRL",
+    "SWUCRL",
     "SWUCRL2",
     "SWUCRL2CW",
     "UCRL2",
+    "UCRL2B",
     "Agent",
+    "DifferentialQ",
+    "Doubling",
     "FiniteHorizonAgent",
     "MyopicAgent",
     "OracleAgent",
+    "PracticalSWUCRL2CW",
     "RandomAgent",
+    "RestartedPSRL",
+    "RestartedUCRL2",
+    "VariationAwareUCRL",
+    "facts",
     "get",
     "make",
     "names",
@@ -32,7 +48,9 @@ __all__ = [
 ]
 
 _AGENTS = (
-    SWUCRL2CW, SWUCRL2, UCRL2, RandomAgent, OracleAgent, FiniteHorizonAgent, MyopicAgent,
+    SWUCRL2CW, PracticalSWUCRL2CW, SWUCRL2, UCRL2, RestartedUCRL2, SWUCRL, VariationAwareUCRL,
+    UCRL2B, PSRL, SWPSRL, RestartedPSRL, DifferentialQ, RandomAgent, OracleAgent,
+    FiniteHorizonAgent, MyopicAgent,
 )  # fmt: skip
 _BY_ID: dict[str, type[Agent]] = {agent.id: agent for agent in _AGENTS}
 
@@ -52,12 +70,13 @@ def make(
     *,
     horizon: int,
     budgets: Budgets | None = None,
+    diameter: float | None = None,
     **options: Any,
 ) -> Agent:
     """Return the agent with this id.
 
-    Agents that can be tuned take `budgets=drifting.budgets()`; agents that see the model take it
-    as `problem=`.
+    Agents that can be tuned take `budgets=drifting.budgets()`, some of them also a bound on the
+    diameter; agents that see the model take it as `problem=`. `facts` finds all of these.
 
     >>> make("ucrl2", StateActions([2, 2]), horizon=100)
     UCRL2(StateActions.uniform(states=2, actions=2), horizon=100, t=1)
@@ -76,7 +95,29 @@ def make(
                 field=f"{id}.{option}",
                 fix="one of: " + ", ".join(sorted(known)),
             )
+    if "D" in kind.told:
+        options["diameter"] = diameter
     return kind.configured(space, horizon=horizon, budgets=budgets, **options)
+
+
+def facts(id: str, model: Any, **options: Any) -> dict[str, Any]:  # noqa: A002
+    """Return what an agent must be told of a model, and no more, as arguments of `make`.
+
+    A bound on the diameter is only computed for an agent that has no `window` among its options.
+
+    >>> import windage as wd
+    >>> sorted(facts("swucrl2-cw", wd.envs.make("two-state-cosine")))
+    ['budgets']
+    """
+    kind = get(id)
+    given: dict[str, Any] = {}
+    if "problem" in parameters(kind):
+        given["problem"] = model
+    if {"B_r", "B_p", "l"} & set(kind.told):
+        given["budgets"] = model.budgets()
+    if "D" in kind.told and "window" not in options:
+        given["diameter"] = model.max_diameter().upper
+    return given
 
 
 def get(id: str) -> type[Agent]:  # noqa: A002
@@ -107,6 +148,8 @@ def restore(state: bytes, **given: Any) -> Agent:
     An agent that sees the model needs it again: `restore(state, problem=model)`.
     """
     blob = unpack(state)
+    if blob.agent == Doubling.id:
+        return Doubling.from_state(state, **given)
     if blob.agent not in _BY_ID:
         raise StateError(
             f"it holds a {blob.agent!r} agent, which this version does not know",

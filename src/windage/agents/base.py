@@ -10,9 +10,10 @@ from __future__ import annotations
 import math
 import warnings
 from abc import ABC, abstractmethod
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
-from typing import Any, ClassVar, Protocol, Self, TypeVar
+from typing import Any, ClassVar, NamedTuple, Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,6 +42,13 @@ class Budgets(Protocol):
         ...
 
 
+class KnownBudgets(NamedTuple):
+    """B_r and B_p as two numbers."""
+
+    reward: float
+    transition: float
+
+
 class Agent(ABC):
     """An agent that acts one step at a time in a world with the given states and actions.
 
@@ -61,6 +69,10 @@ class Agent(ABC):
     """What the agent must be told of the problem, beyond its states, actions and horizon."""
     covers_drift: ClassVar[bool | None] = None
     """Whether a theorem bounds its regret on models that drift; None: it has no theorem."""
+    bound: ClassVar[str] = "none"
+    """How its regret is bounded, in words."""
+    source: ClassVar[str] = ""
+    """Where it comes from."""
     fixed: ClassVar[tuple[str, ...]] = ()
     """Parameters of the class above that this one decides itself."""
 
@@ -138,6 +150,15 @@ class Agent(ABC):
         """Return what keeps an agent in one piece if a step is interrupted by Ctrl-C."""
         return nullcontext()
 
+    def has_loop(self) -> bool:
+        """Whether a compiled loop, `play`, is all there is to it: no subclass has its own rules."""
+        for kind in type(self).__mro__:
+            if "play" in vars(kind):
+                return True
+            if {"act", "observe", "_choose", "_learn"} & set(vars(kind)):
+                return False
+        return False
+
     def withdraw(self) -> None:
         """Take back the decision that waits for its outcome: it was not played."""
         self._pending = None
@@ -157,7 +178,10 @@ class Agent(ABC):
     def configured(
         cls, space: StateActions, *, horizon: int, budgets: Budgets | None = None, **options: Any
     ) -> Self:
-        """Return the agent for these options; one that can use budgets is tuned by them."""
+        """Return the agent for these options; one that can use budgets is tuned by them.
+
+        One that can use a bound on the diameter, "D" in `told`, takes `diameter` too.
+        """
         del budgets
         return cls(space, horizon=horizon, **options)
 
@@ -174,20 +198,17 @@ class Agent(ABC):
                 field="state",
                 fix="use windage.agents.restore",
             )
-        try:
+        with _impossible():
             options = cls._options(blob.configuration) | given
             agent = _quietly(cls, StateActions(**options.pop("space")), options)
-            agent._take_up(blob.values)
-            agent._restored(blob.values, blob.arrays)
-        except StateError:
-            raise
-        except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError) as err:
-            raise StateError(
-                f"the saved values are impossible ({err})",
-                field="state",
-                fix="restore the agent from another copy",
-            ) from None
-        return agent
+        return agent._continued(blob)
+
+    def _continued(self, blob: Blob) -> Self:
+        """Return this new agent where the saved one stood."""
+        with _impossible():
+            self._take_up(blob.values)
+            self._restored(blob.values, blob.arrays)
+        return self
 
     def _take_up(self, values: dict[str, Any]) -> None:
         """Take back what every agent has."""
@@ -241,6 +262,21 @@ class Agent(ABC):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.space!r}, horizon={self.horizon}, t={self.t})"
+
+
+@contextmanager
+def _impossible() -> Iterator[None]:
+    """Say of whatever goes wrong that a saved state is damaged."""
+    try:
+        yield
+    except StateError:
+        raise
+    except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError) as err:
+        raise StateError(
+            f"the saved values are impossible ({err})",
+            field="state",
+            fix="restore the agent from another copy",
+        ) from None
 
 
 _restoring: ContextVar[bool] = ContextVar("restoring", default=False)

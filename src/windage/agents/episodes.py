@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 __all__ = ["REASONS", "Episode", "Episodes", "Planner", "no_rows"]
 
-REASONS = ("open", "first", "boundary", "visits")
+REASONS = ("open", "first", "boundary", "visits", "restart", "length")
 """Why an episode ended, by the codes of `kernels.learner`; "first" never ends one."""
 
 
@@ -40,7 +40,8 @@ class Episode:
     length
         Steps played in it so far.
     reason
-        Why it ended: "visits" (the doubling rule), "boundary" (a multiple of W), or "open".
+        Why it ended: "visits" (the doubling rule), "boundary" (a multiple of W), "restart" (all was
+        forgotten), "length" (it would have outgrown the one before), or "open".
     gain, span
         rho~ and span(gamma~) of EVI, in units of the rewards.
     sweeps
@@ -82,7 +83,7 @@ class Episodes:
 
     @property
     def reason(self) -> NDArray[np.str_]:
-        """Why each ended: "visits", "boundary" or "open"."""
+        """Why each ended: "visits", "boundary", "restart", "length" or "open"."""
         names: NDArray[np.str_] = np.array(REASONS)
         return np.take(names, self._rows["reason"])
 

@@ -90,9 +90,7 @@ def reports(
 
     space = region.space
     first = int(space.offsets[state])
-    tight = ConfidenceRegion(
-        space, region.reward_upper, region.p_hat, region.radius, region.visited
-    )
+    tight = region.without_widening()
     found = []
     for action, reward_radius in enumerate(reward_radii):
         pair = first + action
@@ -108,7 +106,7 @@ def reports(
                 mean_reward=float(learner.sets[pair]["mean"]),
                 reward_radius=reward_radius,
                 optimistic_reward=reward,
-                transition_radius=float(region.radius[pair]) if region.visited[pair] else 2.0,
+                transition_radius=float(region.radius[pair].max()) if region.visited[pair] else 2.0,
                 widening=float(region.widening[pair]),
                 expected=expected,
                 bonus=hoped - expected,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from windage.agents.episodes import REASONS
 from windage.errors import StateError
 from windage.inputs import as_integer, as_real
 from windage.learn.evi import SWEEPS
@@ -34,6 +35,24 @@ def survivors(learner: Learner) -> dict[str, NDArray[Any]]:
     }
 
 
+def _limits(learner: Learner, window: Window, tau: int) -> list[tuple[int, int]]:
+    """Return when an episode that started at tau may have to end, and why.
+
+    A restart may have passed in the counts and not yet in the episodes, when planning failed.
+    """
+    from windage.kernels.learner import BOUNDARY, LENGTH, NEXT, RESTART
+    from windage.kernels.memory import NEVER
+
+    rules, following = learner.rules, int(learner.now[NEXT])
+    restarts = window.restarts[window.restarts > tau][:1].tolist() or [int(NEVER)]
+    found = [(t, RESTART) for t in restarts]
+    if rules.period > 0:
+        found.append((tau + rules.period - (tau - rules.phase) % rules.period, BOUNDARY))
+    if rules.grows and tau + 1 < following <= 2 * tau + 1:
+        found.append((following, LENGTH))
+    return found
+
+
 def require_possible(
     learner: Learner, window: Window, t: int, samples: int, episode: tuple[Any, ...]
 ) -> None:
@@ -42,9 +61,7 @@ def require_possible(
     `samples` were taken in before time t; `episode` is the row of the current one.
     """
     space, sets, looks = window.space, learner.sets, learner.looks
-    number, tau, following, reason_due, planned, full, saturated, tied = learner.now.tolist()
-    period, phase = learner.rules.period, learner.rules.phase
-    due = tau + period - (tau - phase) % period if period > 0 and number > 0 else 0
+    number, tau, following, reason_due, planned, full, saturated, tied, cause = learner.now.tolist()
     start, length, reason, sweeps, ties, gain, span, vacuous = episode
     states = np.arange(space.n_states)
     pair = np.clip(looks["pair"], 0, space.n_pairs - 1)
@@ -56,8 +73,8 @@ def require_possible(
         "samples": int(window.memory.clock[0]) == samples,
         "episode": 0 <= number <= t and (tau > 0) == (number > 0),
         "start": 0 <= tau <= t and start == tau,
-        "boundary": following == due,
-        "due": reason_due in (0, 1, 2, 3) and (reason_due == 1) == (number == 0),
+        "limit": (following, cause) in _limits(learner, window, tau) or number == 0,
+        "due": 0 <= reason_due < len(REASONS) and (reason_due == 1) == (number == 0),
         "planned": planned in (0, 1),
         "full": full == (looks["best"] == 1.0).sum(),
         "saturated": saturated == sets["saturated"].sum()

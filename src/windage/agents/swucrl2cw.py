@@ -19,10 +19,12 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from windage.agents.base import Budgets, warn
+from windage.agents.base import Budgets, KnownBudgets, warn
+from windage.agents.episodic import Pace
 from windage.agents.optimistic import OptimisticAgent
+from windage.agents.tuned import chosen, tunings
 from windage.errors import GuaranteeWarning, InputError, ParameterWarning
-from windage.inputs import LAST_TIME, as_choice, as_integer
+from windage.inputs import LAST_TIME, as_choice, as_integer, as_real
 from windage.learn import tuning
 from windage.learn.radii import Radii
 from windage.spaces import StateActions, as_space
@@ -79,6 +81,8 @@ class SWUCRL2CW(OptimisticAgent):
     id: ClassVar[str] = "swucrl2-cw"
     told: ClassVar[tuple[str, ...]] = ("B_r", "B_p")
     covers_drift: ClassVar[bool | None] = True
+    bound: ClassVar[str] = "D (B_r + B_p + 1)^(1/4) S^(2/3) A^(1/2) T^(3/4), up to logs"
+    source: ClassVar[str] = "Cheung, Simchi-Levi, Zhu 2020, Theorem 1"
     default_radii: ClassVar[str] = "paper"
 
     def __init__(
@@ -102,9 +106,11 @@ class SWUCRL2CW(OptimisticAgent):
         super().__init__(
             space,
             horizon=horizon,
-            width=self.window,
-            period=self.window,
-            phase=0 if boundary == "start" else 1 % self.window,
+            pace=Pace(
+                width=self.window,
+                period=self.window,
+                phase=0 if boundary == "start" else 1 % self.window,
+            ),
             delta=delta,
             radii=Radii.paper() if radii is None else radii,
             widening=widening,
@@ -163,6 +169,36 @@ class SWUCRL2CW(OptimisticAgent):
         return cls._with(best, space, horizon, options)
 
     @classmethod
+    def practical(
+        cls,
+        space: StateActions,
+        *,
+        horizon: int,
+        reward_budget: float | None = None,
+        transition_budget: float | None = None,
+        **options: Any,
+    ) -> SWUCRL2CW:
+        """Return the variant for practice; see `windage.agents.practical` for the argument.
+
+        Without budgets it is tuned like `oblivious`.
+        """
+        from windage.agents.practical import PracticalSWUCRL2CW
+
+        if (reward_budget is None) != (transition_budget is None):
+            raise InputError(
+                "one budget is given and the other is not",
+                field="reward_budget" if reward_budget is None else "transition_budget",
+                fix="pass both budgets, or none",
+            )
+        known = None
+        if reward_budget is not None and transition_budget is not None:
+            known = KnownBudgets(
+                as_real(reward_budget, "reward_budget", low=0.0),
+                as_real(transition_budget, "transition_budget", low=0.0),
+            )
+        return PracticalSWUCRL2CW.configured(space, horizon=horizon, budgets=known, **options)
+
+    @classmethod
     def _with(
         cls, best: tuning.Tuning, space: StateActions, horizon: int, options: dict[str, Any]
     ) -> Self:
@@ -184,25 +220,11 @@ class SWUCRL2CW(OptimisticAgent):
 
         What is left out is tuned if there are budgets, and oblivious if there are none.
         """
-        best = {"oblivious": tuning.oblivious(as_space(space), horizon)}
-        if budgets is not None:
-            given = space, horizon, budgets.reward, budgets.transition
-            best["tuned"] = tuning.Tuning(
-                tuning.optimal_window(*given), tuning.optimal_widening(*given)
-            )
-            if space.n_states == 1:  # the theorem does not speak of bandits, a remark does
-                best["tuned"] = tuning.bandit(space, horizon, budgets.reward)
+        best = tunings(space, horizon, budgets)
         for name in cls._numbers(best["oblivious"], horizon):
-            word = options.get(name, "oblivious" if budgets is None else "tuned")
-            if word == "tuned" and budgets is None:
-                raise InputError(
-                    'is "tuned", and there are no budgets',
-                    field=name,
-                    fix='pass budgets=model.budgets(), or "oblivious"',
-                )
-            if isinstance(word, str):
-                word = cls._numbers(best[as_choice(word, name, best)], horizon)[name]
-            options[name] = word
+            word = options.get(name)
+            if word is None or isinstance(word, str):
+                options[name] = cls._numbers(chosen(word, name, best), horizon)[name]
         return cls(space, horizon=horizon, **options)
 
     def configuration(self) -> dict[str, Any]:
@@ -220,6 +242,8 @@ class SWUCRL2(SWUCRL2CW):
 
     id: ClassVar[str] = "swucrl2"
     covers_drift: ClassVar[bool | None] = False
+    bound: ClassVar[str] = "none: drift can fool it (Proposition 3)"
+    source: ClassVar[str] = "Cheung, Simchi-Levi, Zhu 2020, section 5"
     fixed: ClassVar[tuple[str, ...]] = ("widening",)
 
     def __init__(self, space: StateActions, *, horizon: int, window: int, **options: Any) -> None:

@@ -1,18 +1,26 @@
-"""UCRL2 (Jaksch, Ortner, Auer 2010): the same learner with all history, its own radii, no widening.
+"""UCRL2 and its relatives without restarts: the same learner, other memory or other sets.
 
-It assumes that the model does not change; on one that drifts it is the baseline that forgets
-nothing. Episodes end by the doubling rule alone.
+UCRL2 (Jaksch, Ortner, Auer 2010) remembers everything and assumes that the model does not change;
+on one that drifts it is the baseline that forgets nothing. SW-UCRL (Gajane, Ortner, Auer 2018) has
+the same radii over a window, UCRL2B (Fruit, Pirotta, Lazaric 2020) tighter sets. Episodes end by
+the doubling rule alone.
 """
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+import math
+from typing import Any, ClassVar, Self
 
+from windage.agents.base import Budgets
+from windage.agents.episodic import Pace
 from windage.agents.optimistic import OptimisticAgent
+from windage.errors import InputError
+from windage.inputs import LAST_TIME, as_horizon, as_integer, as_real
+from windage.learn import tuning
 from windage.learn.radii import Radii
-from windage.spaces import StateActions
+from windage.spaces import StateActions, as_space
 
-__all__ = ["UCRL2"]
+__all__ = ["SWUCRL", "UCRL2", "UCRL2B"]
 
 
 class UCRL2(OptimisticAgent):
@@ -37,6 +45,8 @@ class UCRL2(OptimisticAgent):
 
     id: ClassVar[str] = "ucrl2"
     covers_drift: ClassVar[bool | None] = False
+    bound: ClassVar[str] = "D S sqrt(A T log T), no drift"
+    source: ClassVar[str] = "Jaksch, Ortner, Auer 2010"
     default_radii: ClassVar[str] = "ucrl2"
 
     def __init__(
@@ -56,11 +66,9 @@ class UCRL2(OptimisticAgent):
         super().__init__(
             space,
             horizon=horizon,
-            width=None,
-            period=0,
-            phase=0,
+            pace=self._pace(),
             delta=delta,
-            radii=Radii.ucrl2() if radii is None else radii,
+            radii=self.default_radii if radii is None else radii,
             widening=0.0,
             clip=clip,
             ties=ties,
@@ -70,6 +78,116 @@ class UCRL2(OptimisticAgent):
             reward_range=reward_range,
         )
 
+    def _pace(self) -> Pace:
+        """Return what is forgotten: nothing."""
+        return Pace()
+
     def configuration(self) -> dict[str, Any]:
         """Return the arguments this agent was made with, as plain data."""
         return super().configuration() | {"clip": self.clip}
+
+
+class SWUCRL(UCRL2):
+    """SW-UCRL: UCRL2's radii over the last W samples, for a known number of changes.
+
+    Parameters
+    ----------
+    window
+        W; `tuned` finds the one of its theorem, which needs the number of changes and a bound on
+        the diameter.
+
+    The other parameters are those of `UCRL2`.
+
+    Examples
+    --------
+    >>> SWUCRL.tuned(StateActions([2, 2]), horizon=10**6, changes=10, diameter=2.0).window
+    79345
+    """
+
+    id: ClassVar[str] = "sw-ucrl"
+    told: ClassVar[tuple[str, ...]] = ("l", "D")
+    covers_drift: ClassVar[bool | None] = True
+    bound: ClassVar[str] = "(l D^2 S^2 A log T)^(1/3) T^(2/3), l changes"
+    source: ClassVar[str] = "Gajane, Ortner, Auer 2018 (constants recalled)"
+
+    def __init__(self, space: StateActions, *, horizon: int, window: int, **options: Any) -> None:
+        self.window = as_integer(window, "window", low=1, high=LAST_TIME)
+        super().__init__(space, horizon=horizon, **options)
+
+    def _pace(self) -> Pace:
+        return Pace(width=self.window)
+
+    @classmethod
+    def tuned(
+        cls,
+        space: StateActions,
+        *,
+        horizon: int,
+        changes: int,
+        diameter: float,
+        delta: float = 0.05,
+        **options: Any,
+    ) -> Self:
+        """Return the agent with W* = (16.53 T D S sqrt(A ln(T/delta)) / l)^(2/3)."""
+        T = as_horizon(horizon)
+        l = as_integer(changes, "changes", low=0)  # noqa: E741 - the paper's letter
+        D = as_real(diameter, "diameter", low=0.0)
+        level = as_real(delta, "delta", low=0.0, high=1.0, open_low=True, open_high=True)
+        S, A = as_space(space).n_states, space.mean_actions
+        window = T
+        if l > 0:
+            best = (16.53 * T * D * S * math.sqrt(A * math.log(T / level)) / l) ** (2 / 3)
+            window = tuning.as_window(best, T)
+        return cls(space, horizon=T, window=window, delta=delta, **options)
+
+    @classmethod
+    def configured(
+        cls,
+        space: StateActions,
+        *,
+        horizon: int,
+        budgets: Budgets | None = None,
+        diameter: float | None = None,
+        **options: Any,
+    ) -> Self:
+        """Return the agent for these options; a window that is not given is that of `tuned`."""
+        if options.get("window", "tuned") != "tuned":
+            return cls(space, horizon=horizon, **options)
+        options.pop("window", None)
+        if not hasattr(budgets, "changes") or diameter is None:
+            raise InputError(
+                'is "tuned", and the number of changes and the diameter are not both known',
+                field="window",
+                fix="pass budgets=model.budgets() and diameter=model.max_diameter().upper, "
+                "or a window",
+            )
+        changes = budgets.changes  # type: ignore[union-attr]
+        return cls.tuned(space, horizon=horizon, changes=changes, diameter=diameter, **options)
+
+    def configuration(self) -> dict[str, Any]:
+        """Return the arguments this agent was made with, as plain data."""
+        return super().configuration() | {"window": self.window}
+
+
+class UCRL2B(UCRL2):
+    """UCRL2 with boxes of empirical Bernstein bounds instead of L1 balls; rewards clipped at 1.
+
+    The parameters are those of `UCRL2`.
+
+    Examples
+    --------
+    >>> import windage as wd
+    >>> model = wd.envs.make("riverswim", horizon=1000)
+    >>> wd.run(model, UCRL2B(model.space, horizon=1000), seed=1).steps
+    1000
+    """
+
+    id: ClassVar[str] = "ucrl2b"
+    bound: ClassVar[str] = "sqrt(D Gamma S A T log T), no drift; Gamma next states a pair"
+    source: ClassVar[str] = "Fruit, Pirotta, Lazaric 2020 (constants recalled)"
+    default_radii: ClassVar[str] = "bernstein"
+
+    def __init__(
+        self, space: StateActions, *, horizon: int, clip: bool = True, **options: Any
+    ) -> None:
+        super().__init__(space, horizon=horizon, clip=clip, **options)

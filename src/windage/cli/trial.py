@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 _STEPS = 100_000
 _RECORDED = 100_000  # steps that are kept of a run: a picture shows no more
 _BAR = 24
-_GIVEN = ("space", "horizon", "problem", "budgets")  # no option of `try` sets these
+_GIVEN = ("space", "horizon", "problem", "budgets", "diameter")  # no option of `try` sets these
 _LABELS = ("radii", "ties", "slack", "window", "widening")
 
 
@@ -206,17 +206,12 @@ def _make(name: str, model: DriftingMDP, seed: int, options: dict[str, Any]) -> 
     """Return an agent for a model; it is told of it what its kind is told, and no more."""
     import windage as wd
 
-    kind = wd.agents.get(name)
     for option in options:
         if option in _GIVEN:
             raise InputError(
                 f"{option!r} is given by the environment", field="--set", fix="leave it out"
             )
-    given: dict[str, Any] = {"seed": seed}
-    if "problem" in wd.agents.parameters(kind):
-        given["problem"] = model
-    if {"B_r", "B_p"} & set(kind.told):
-        given["budgets"] = model.budgets()
+    given = {"seed": seed} | wd.agents.facts(name, model, **options)
     return wd.agents.make(name, model.space, horizon=model.horizon, **(given | options))
 
 

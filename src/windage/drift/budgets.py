@@ -79,6 +79,20 @@ class Budgets:
         return self._summary[0]
 
     @property
+    def change_times(self) -> NDArray[np.int64]:
+        """The times t in the interval, after its first, at which M_t differs from M_{t-1}."""
+        found, t = [], self.first + 1
+        for r, p in self._chunks():
+            found.append(t + np.flatnonzero((r > 0) | (p > 0)))
+            t += r.size
+        return np.concatenate(found) if found else np.empty(0, np.int64)
+
+    def between(self, first: int, last: int) -> Budgets:
+        """Return the budgets of a part of the interval."""
+        start = as_integer(first, "first", low=self.first, high=self.last)
+        return Budgets(self._source, start, as_integer(last, "last", low=start, high=self.last))
+
+    @property
     def largest_steps(self) -> tuple[float, float]:
         """The largest B_{r,t} and the largest B_{p,t}."""
         return self._summary[1:]

@@ -13,11 +13,14 @@ whatever u was (so any start, and anything done between two full sweeps, is allo
 A full sweep goes by columns: states in rising order of u, each non-zero of p_hat touched once, so
 that the mass to be moved is taken from the worst states of every pair without sorting any row. An
 evaluation goes by rows, kept in order of u by insertion: they hardly change between two sweeps.
+Boxes, with bounds for every entry of q, always go by rows: every state gets its lower bound, what
+is left goes to the best states up to their upper bounds.
 Orders break ties by index, so no result depends on how counts are stored.
 """
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -25,8 +28,8 @@ from numpy.typing import NDArray
 
 from windage.kernels.compiled import compiled, inlined
 
-LEFT_OUT, FREE, BOUND = 0, 1, 2
-"""What a pair's set is: not needed, the whole simplex, or a ball around p_hat."""
+LEFT_OUT, FREE, BOUND, BOX = 0, 1, 2, 3
+"""What a pair's set is: not needed, the whole simplex, a ball around p_hat, or a box around it."""
 
 WHOLE = -1  # all mass on the best state
 
@@ -42,7 +45,9 @@ GAIN, SPAN, GAP, SWEEPS = 0, 1, 2, 3  # places in Plan.answer
 PAIR = np.dtype(
     [
         ("reward", np.float64),  # r~
-        ("half", np.float64),  # (radius + eta) / 2: the mass that may move
+        ("half", np.float64),  # (radius + eta) / 2: the mass that may move; eta / 2 of a box
+        ("root", np.float64),  # of a box: an entry q is off p by at most ...
+        ("rest", np.float64),  # ... root * sqrt(p (1 - p)) + rest + half
         ("value", np.float64),  # r~ + max q.u of the last sweep; -inf if left out
         ("left", np.float64),  # mass still to be taken from worse states
         ("row", np.int64),  # where its entries start ...
@@ -73,7 +78,8 @@ class Plan(NamedTuple):
     pairs: NDArray[np.void]
     states: NDArray[np.void]
     u: NDArray[np.float64]  # [S] start in, gamma~ out
-    rows: NDArray[np.void]  # p_hat by pair, the index is the next state
+    rows: NDArray[np.void]  # p_hat by pair, or lower bounds; the index is the next state
+    rooms: NDArray[np.float64]  # upper less lower bound of each entry of a row; none: no boxes
     columns: NDArray[np.void]  # the same by next state, the index is the pair
     answer: NDArray[np.float64]  # rho~, span(gamma~), span(Tu - u), sweeps
 
@@ -157,7 +163,7 @@ def solve(plan, epsilon, quick, most):
     evaluate = False
     for s in range(u.size):
         plan.states[s]["order"] = s
-        evaluate = evaluate or (quick and u[s] != u[0])
+        evaluate = evaluate or (quick and u[s] != u[0] and plan.rooms.size == 0)
     best, stale, halved = np.inf, 0, False
     low, high = 0.0, np.inf
     sweeps = 0
@@ -229,6 +235,10 @@ def sweep(plan):
             taken = min(pair["left"], entry["probability"])
             pair["left"] -= taken
             pair["value"] += (entry["probability"] - taken) * u[s]
+    if plan.rooms.size > 0:
+        for p in range(pairs.size):
+            if pairs[p]["kind"] == BOX:
+                pairs[p]["value"] = pairs[p]["reward"] + _box_value(plan, p)
     low, high = np.inf, -np.inf
     for i in range(np.uint64(u.size)):
         state = states[i]
@@ -244,6 +254,43 @@ def sweep(plan):
         low = min(low, most - u[i])
         high = max(high, most - u[i])
     return low, high
+
+
+@inlined
+def put_in_box(plan, p, place, probability):
+    """Write the bounds of one entry of a pair from its estimate."""
+    pair = plan.pairs[p]
+    off = pair["root"] * math.sqrt(probability * (1.0 - probability)) + pair["rest"] + pair["half"]
+    lower = max(0.0, probability - off)
+    plan.rows[place]["probability"] = lower
+    plan.rooms[place] = min(1.0, probability + off) - lower
+
+
+@compiled
+def _box_value(plan, p):
+    """Return max q.u over a box; states that are no entry of the row have the bounds of p_hat = 0.
+
+    Rows are kept in order of u, so one walk down the states meets their entries in turn.
+    """
+    u, rows, pair = plan.u, plan.rows, plan.pairs[p]
+    put_in_order(plan, p)
+    first, entry = pair["row"], pair["row"] + pair["entries"] - 1
+    left, total = 1.0, 0.0
+    for i in range(first, entry + 1):
+        left -= rows[i]["probability"]
+        total += rows[i]["probability"] * u[rows[i]["index"]]
+    unseen = min(1.0, pair["rest"] + pair["half"])
+    for rank in range(u.size - 1, -1, -1):
+        s, room = plan.states[rank]["order"], unseen
+        if entry >= first and rows[entry]["index"] == s:
+            room = plan.rooms[entry]
+            entry -= 1
+        given = min(left, room)
+        total += given * u[s]
+        left -= given
+        if left <= 0.0:
+            break
+    return total
 
 
 @compiled
@@ -267,18 +314,10 @@ def _evaluate(plan):
 @compiled
 def row_value(plan, p, best):
     """Return r~ + max q.u of one pair: put its row in order of u and find where q begins."""
-    u, rows, pair = plan.u, plan.rows, plan.pairs[p]
+    rows, pair = plan.rows, plan.pairs[p]
     pair["cut"] = WHOLE
     first, last = pair["row"], pair["row"] + pair["entries"]
-    for i in range(first + 1, last):
-        s, probability = rows[i]["index"], rows[i]["probability"]
-        j = i
-        while j > first and _before(u, s, rows[j - 1]["index"]):
-            rows[j]["index"] = rows[j - 1]["index"]
-            rows[j]["probability"] = rows[j - 1]["probability"]
-            j -= 1
-        rows[j]["index"] = s
-        rows[j]["probability"] = probability
+    put_in_order(plan, p)
     on_best = 0.0
     if last > first and rows[last - 1]["index"] == best:
         on_best = rows[last - 1]["probability"]
@@ -290,6 +329,27 @@ def row_value(plan, p, best):
         pair["cut"] = cut
         pair["left"] = left  # what the first entry that stays loses
     return _kept_value(plan, p, best)
+
+
+@inlined
+def put_in_order(plan, p):
+    """Put the row of a pair in rising order of u, by insertion."""
+    u, rows, rooms = plan.u, plan.rows, plan.rooms
+    first = plan.pairs[p]["row"]
+    for i in range(first + 1, first + plan.pairs[p]["entries"]):
+        s, probability = rows[i]["index"], rows[i]["probability"]
+        room = rooms[i] if rooms.size > 0 else 0.0
+        j = i
+        while j > first and _before(u, s, rows[j - 1]["index"]):
+            rows[j]["index"] = rows[j - 1]["index"]
+            rows[j]["probability"] = rows[j - 1]["probability"]
+            if rooms.size > 0:
+                rooms[j] = rooms[j - 1]
+            j -= 1
+        rows[j]["index"] = s
+        rows[j]["probability"] = probability
+        if rooms.size > 0:
+            rooms[j] = room
 
 
 @inlined

@@ -1,5 +1,9 @@
 """Algorithm 1, SWUCRL2-CW, as one compiled learner; UCRL2 and the rest differ in parameters only.
 
+They differ in what they remember (a window, everything, everything since a restart), in their sets
+(balls or boxes, widened or not), in what they plan with (the best plausible model, or one drawn
+from the posterior) and in when an episode ends.
+
 The line numbers are those of Algorithm 1. `begin` starts an episode (lines 4 to 6), `decide` gives
 the action (line 8), `learn` takes in what followed (lines 8 and 9), `is_over` is the test of line 7
 after a step (E1). Acting online calls these one by one; `play` is the loop around them.
@@ -20,22 +24,37 @@ from numpy.typing import NDArray
 
 from windage.kernels import evi
 from windage.kernels.compiled import compiled, inlined
-from windage.kernels.memory import CHANGED, Memory, commit, gather, mean, settle, take
+from windage.kernels.memory import (
+    CHANGED,
+    RESTARTS,
+    Memory,
+    commit,
+    gather,
+    gather_boxes,
+    mean,
+    next_restart,
+    origin,
+    settle,
+    take,
+    variance,
+)  # fmt: skip
 from windage.kernels.posterior import draw_policy
-from windage.kernels.radii import radius
+from windage.kernels.radii import bernstein, radius
 from windage.kernels.random import uniform
 from windage.kernels.world import step
 
 LOWEST, RANDOM, PREVIOUS, SAMPLED = 0, 1, 2, 3  # how ties are broken
-GOING_ON, FIRST, BOUNDARY, VISITS = 0, 1, 2, 3  # why a new episode starts
+GOING_ON, FIRST, BOUNDARY, VISITS, RESTART, LENGTH = 0, 1, 2, 3, 4, 5  # why an episode starts
 PLAYED, NOT_CONVERGED, OUT_OF_RANGE = 0, 1, 2  # how `play` ended
 
 # places in Learner.now
-EPISODE, TAU, NEXT, DUE, PLANNED, FULL, SATURATED, TIED = 0, 1, 2, 3, 4, 5, 6, 7
+EPISODE, TAU, NEXT, DUE, PLANNED, FULL, SATURATED, TIED, CAUSE = 0, 1, 2, 3, 4, 5, 6, 7, 8
+_ROUNDED = np.int64(1) << np.int64(20)  # place of the draw that rounds a reward, beyond all others
 
 SETS = np.dtype(
     [
-        ("eta", np.float64),
+        ("lift", np.float64),  # widening of the rewards
+        ("eta", np.float64),  # and of the transitions
         ("state", np.int64),
         ("visits", np.int64),  # N_tau
         ("mean", np.float64),  # r_hat
@@ -68,6 +87,7 @@ class Rules(NamedTuple):
     radii: NDArray[np.float64]  # [2, 4], see kernels.radii
     key: NDArray[np.uint64]
     by_time: bool  # radii depend on tau
+    boxes: bool  # sets are boxes of Bernstein's bounds
     clip: bool  # r~ <= 1
     low: float  # rewards are taken from [low, low + width] to [0, 1]
     width: float
@@ -75,6 +95,11 @@ class Rules(NamedTuple):
     most: float
     period: int  # a new episode at every t with t % period == phase; 0: never
     phase: int
+    grows: bool  # an episode lasts at most one step longer than the one before
+    widenings: NDArray[np.float64]  # [restarts + 1, 2] lift and eta of every phase; [0, 2]: fixed
+    drawn: bool  # plans with a model drawn from the posterior instead of the best plausible one
+    rounded: bool  # rewards are rounded to 0 or 1 at random, keeping their mean
+    prior: float  # pseudo-counts of a row of transitions
     ties: int
     slack: float
     warm: bool  # start EVI from the last u and let it take short cuts
@@ -90,7 +115,8 @@ class Learner(NamedTuple):
     drawn: evi.Plan  # workspace of the posterior draw; without room unless ties are sampled
     sets: NDArray[np.void]  # [pairs]
     looks: NDArray[np.void]  # [S]
-    # episode, tau, next boundary, why one is due, planned, full states, saturated, tied
+    # episode, tau, when the next is due, why one is due now, planned, full states, saturated, tied,
+    # why the next is due
     now: NDArray[np.int64]
     log: NDArray[np.void]  # episode m in row m % size
 
@@ -101,27 +127,35 @@ def is_over(learner, t, s):
     if learner.now[DUE] != GOING_ON:  # the first, or one whose plan did not converge
         return learner.now[DUE]
     if t == learner.now[NEXT]:
-        return BOUNDARY
+        return learner.now[CAUSE]
     return VISITS if learner.sets[np.uint64(decide(learner, s))]["left"] <= 0 else GOING_ON
 
 
 @compiled
 def begin(learner, t, reason):
     """Start episode m + 1 at tau = t (lines 4 to 6); returns whether EVI converged."""
-    now, rules = learner.now, learner.rules
-    commit(learner.memory)
-    _refresh(learner, t)
+    now, rules, memory = learner.now, learner.rules, learner.memory
+    restarts = memory.clock[RESTARTS]
+    commit(memory)
+    if memory.clock[RESTARTS] > restarts or now[EPISODE] == 0:
+        set_widening(learner)
+    clock = t - origin(memory)  # a restarted learner's own time
+    _refresh(learner, clock)
     # where every state has an action with r~ = 1, u = 0 passes the test of EVI's first sweep
-    now[PLANNED] = not rules.clip or now[FULL] < learner.looks.size
-    if now[PLANNED] and not _plan(learner, 1.0 / math.sqrt(t)):
+    now[PLANNED] = rules.drawn or not rules.clip or now[FULL] < learner.looks.size
+    if rules.drawn:
+        for p in range(learner.plan.pairs.size):
+            learner.plan.pairs[p]["kind"] = evi.BOUND
+        draw_policy(memory, learner.plan, rules.key, t, clock, rules.prior)
+    elif now[PLANNED] and not _plan(learner, 1.0 / math.sqrt(clock)):
         return False
-    settle(learner.memory)
+    settle(memory)
     row = learner.log[now[EPISODE] % learner.log.size]
     row["length"] = t - now[TAU]
     row["reason"] = reason
     now[EPISODE] += 1
+    _set_limit(learner, t, np.int64(1) if clock == 1 else t - now[TAU])
     now[TAU] = t
-    now[NEXT] = t + rules.period - (t - rules.phase) % rules.period if rules.period > 0 else 0
     answer = learner.plan.answer
     row = learner.log[now[EPISODE] % learner.log.size]
     row["start"] = t
@@ -132,9 +166,43 @@ def begin(learner, t, reason):
     row["gain"] = answer[evi.GAIN] if now[PLANNED] else 1.0
     row["span"] = answer[evi.SPAN] if now[PLANNED] else 0.0
     row["vacuous"] = now[SATURATED] / learner.sets.size
-    if rules.ties == SAMPLED:
-        _sample_policy(learner, t)
+    if rules.drawn:
+        for s in range(learner.looks.size):
+            learner.looks[s]["pair"] = learner.plan.states[s]["greedy"]
+            learner.looks[s]["met"] = now[EPISODE]
+    elif rules.ties == SAMPLED:
+        _sample_policy(learner, t, clock)
     return True
+
+
+@inlined
+def set_widening(learner):
+    """Give all sets the widenings of the phase that the last restart has begun."""
+    rules = learner.rules
+    if rules.widenings.size > 0:
+        phase = learner.memory.clock[RESTARTS]
+        for p in range(learner.sets.size):
+            learner.sets[p]["lift"] = rules.widenings[phase, 0]
+            learner.sets[p]["eta"] = rules.widenings[phase, 1]
+
+
+@compiled
+def put_widening(learner):
+    """`set_widening`, for callers outside the loop."""
+    set_widening(learner)
+
+
+@inlined
+def _set_limit(learner, t, before):
+    """Find out when an episode that starts at t must end; the one before had so many steps."""
+    now, rules = learner.now, learner.rules
+    now[NEXT], now[CAUSE] = next_restart(learner.memory), RESTART
+    if rules.period > 0:
+        boundary = t + rules.period - (t - rules.phase) % rules.period
+        if boundary < now[NEXT]:
+            now[NEXT], now[CAUSE] = boundary, BOUNDARY
+    if rules.grows and t + before + 1 < now[NEXT]:
+        now[NEXT], now[CAUSE] = t + before + 1, LENGTH
 
 
 @inlined
@@ -162,13 +230,22 @@ def _refresh_pair(learner, p, log_t):
     sets["visits"] = n
     sets["left"] = max(1, n)
     sets["mean"] = mean(learner.memory, p)
-    reward = sets["mean"] + radius(rules.radii[0], n, log_t)
-    width = radius(rules.radii[1], n, log_t) + sets["eta"]
+    if rules.boxes:
+        root, rest = bernstein(rules.radii[0], n)
+        reward = sets["mean"] + root * math.sqrt(variance(learner.memory, p)) + rest
+        pair["root"], pair["rest"] = bernstein(rules.radii[1], n)
+        width = sets["eta"]
+        whole = pair["rest"] + 0.5 * width >= 1.0  # even a state never seen may get all the mass
+    else:
+        reward = sets["mean"] + radius(rules.radii[0], n, log_t)
+        width = radius(rules.radii[1], n, log_t) + sets["eta"]
+        whole = width >= 2.0
+    reward += sets["lift"]
     if rules.clip:
         reward = max(0.0, min(1.0, reward)) if n > 0 else 1.0  # never seen: anything (E8)
     pair["reward"] = reward
     pair["half"] = 0.5 * width
-    saturated = 1 if n == 0 or width >= 2.0 else 0
+    saturated = 1 if n == 0 or whole else 0
     learner.now[SATURATED] += saturated - sets["saturated"]
     sets["saturated"] = saturated
 
@@ -192,10 +269,13 @@ def _refresh_state(learner, s):
 def _plan(learner, epsilon):
     """Find the optimistic policy: pi~, rho~, gamma~ = EVI(H_r, H_p; epsilon) (line 6)."""
     plan = learner.plan
+    known = evi.BOX if learner.rules.boxes else evi.BOUND
     for p in range(plan.pairs.size):
-        plan.pairs[p]["kind"] = evi.FREE if learner.sets[p]["saturated"] else evi.BOUND
+        plan.pairs[p]["kind"] = evi.FREE if learner.sets[p]["saturated"] else known
     evi.prune(plan, learner.rules.slack)
     gather(learner.memory, plan)
+    if learner.rules.boxes:
+        gather_boxes(learner.memory, plan)
     if not learner.rules.warm:
         for s in range(plan.u.size):
             plan.u[s] = 0.0
@@ -235,12 +315,12 @@ def _count_ties(learner):
 
 
 @compiled
-def _sample_policy(learner, t):
+def _sample_policy(learner, t, clock):
     """Play of the tied actions the one that is best in a model drawn from the posterior."""
     drawn = learner.drawn
     for p in range(drawn.pairs.size):
         drawn.pairs[p]["kind"] = evi.BOUND
-    draw_policy(learner.memory, drawn, learner.rules.key, t, 1.0)
+    draw_policy(learner.memory, drawn, learner.rules.key, t, clock, learner.rules.prior)
     for s in range(learner.looks.size):
         bar, best = _bar(learner, s), -np.inf
         for p in range(drawn.states[s]["first"], drawn.states[s]["last"]):
@@ -279,16 +359,19 @@ def _look_up(learner, s):
 
 
 @inlined
-def learn(learner, p, reward, after):
+def learn(learner, t, p, reward, after):
     """Take in one step (lines 8 and 9): remember it, nu(s, a) += 1."""
-    take(learner.memory, p, (reward - learner.rules.low) / learner.rules.width, after)
+    scaled = (reward - learner.rules.low) / learner.rules.width
+    if learner.rules.rounded:
+        scaled = 1.0 if uniform(learner.rules.key, t, _ROUNDED) < scaled else 0.0
+    take(learner.memory, p, scaled, after)
     learner.sets[np.uint64(p)]["left"] -= 1
 
 
 @compiled
-def observe(learner, p, reward, after):
+def observe(learner, t, p, reward, after):
     """`learn`, for callers outside the loop."""
-    learn(learner, p, reward, after)
+    learn(learner, t, p, reward, after)
 
 
 @compiled
@@ -328,7 +411,7 @@ def play(learner, world, state, t, states, pairs, rewards, means):
         means[i], rewards[i], after = step(world, t, p)
         if not learner.rules.least <= rewards[i] <= learner.rules.most:
             return state, i, OUT_OF_RANGE
-        learn(learner, p, rewards[i], after)
+        learn(learner, t, p, rewards[i], after)
         state = after
         t += 1
     return state, states.size, PLAYED

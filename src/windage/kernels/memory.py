@@ -3,7 +3,8 @@
 Samples are numbered in the order they came and kept in a ring. They are counted late, in one go
 (`commit`), at the start of an episode or when the ring would overflow: the counts an episode was
 planned with stay as they are while it lasts, and the hot path only writes into the ring. With
-W = 0 nothing is ever forgotten and the ring holds only what is not counted yet.
+W = 0 nothing leaves a window and the ring holds only what is not counted yet. At the times of a
+restart schedule everything that came before is forgotten, window or not.
 
 Transition counts live in one of two tables. Small models have a cell for every (pair, state) and
 each pair's non-zero counts in a list; large ones have a hash table of the non-zero counts, never
@@ -18,10 +19,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from windage.kernels.compiled import compiled, inlined
-from windage.kernels.evi import BOUND
+from windage.kernels.evi import BOUND, BOX, put_in_box
 from windage.kernels.random import mix
 
-TAKEN, COUNTED, DROPPED, CHANGED, CELLS, SLOT = 0, 1, 2, 3, 4, 5  # places in Memory.clock
+# places in Memory.clock
+TAKEN, COUNTED, DROPPED, CHANGED, CELLS, SLOT, AHEAD, RESTARTS = 0, 1, 2, 3, 4, 5, 6, 7
+NEVER = np.int64(1) << np.int64(62)  # a time that does not come
 
 SAMPLE = np.dtype([("reward", np.float64), ("pair", np.int32), ("after", np.int32)], align=True)
 COUNT = np.dtype(
@@ -29,6 +32,8 @@ COUNT = np.dtype(
         ("visits", np.int64),
         ("sum", np.float64),  # of rewards ...
         ("lost", np.float64),  # ... and what rounding took from it
+        ("squares", np.float64),  # the same of their squares, if the memory keeps them
+        ("squares_lost", np.float64),
         ("distinct", np.int32),  # next states seen
         ("changed", np.int32),  # whether anything changed since `settle`
     ],
@@ -42,7 +47,11 @@ class Memory(NamedTuple):
     window: int  # W, 0: all history
     n_states: int
     hashed: bool
-    clock: NDArray[np.int64]  # samples taken, counted, dropped; changed pairs, cells; next slot
+    squared: bool  # whether squares of rewards are summed up too
+    restarts: NDArray[np.int64]  # rising times at which all samples of earlier times are forgotten
+    # samples taken, counted, dropped; changed pairs, cells; next slot; samples of the time before
+    # t = 1; restarts that have been
+    clock: NDArray[np.int64]
     ring: NDArray[np.void]
     counts: NDArray[np.void]  # [pairs]
     changed: NDArray[np.int32]  # [pairs] which pairs changed since `settle`
@@ -81,6 +90,12 @@ def commit(memory):
     """Count the samples taken since the last time and forget those older than the window."""
     clock = memory.clock
     taken = clock[TAKEN]
+    while next_restart(memory) + clock[AHEAD] <= taken + 1:  # the next sample's time has come to it
+        first = next_restart(memory) + clock[AHEAD] - 1
+        clock[RESTARTS] += 1
+        _forget(memory)
+        clock[COUNTED] = first
+        clock[DROPPED] = first
     _count(memory, clock[COUNTED], taken, 1)
     clock[COUNTED] = taken
     if memory.window == 0:
@@ -88,6 +103,42 @@ def commit(memory):
     elif taken - memory.window > clock[DROPPED]:
         _count(memory, clock[DROPPED], taken - memory.window, -1)
         clock[DROPPED] = taken - memory.window
+
+
+@inlined
+def next_restart(memory):
+    """Return the time at which everything will be forgotten next."""
+    i = memory.clock[RESTARTS]
+    return memory.restarts[i] if i < memory.restarts.size else NEVER
+
+
+@inlined
+def origin(memory):
+    """Return the time before the first that is remembered at all: a restarted clock's 0."""
+    i = memory.clock[RESTARTS]
+    return memory.restarts[i - 1] - 1 if i > 0 else np.int64(0)
+
+
+@compiled
+def _forget(memory):
+    """Empty the table; every pair has changed."""
+    for p in range(memory.counts.size):
+        count = memory.counts[p]
+        count["visits"] = 0
+        count["sum"] = 0.0
+        count["lost"] = 0.0
+        count["squares"] = 0.0
+        count["squares_lost"] = 0.0
+        count["distinct"] = 0
+        count["changed"] = 1
+        memory.changed[p] = p
+    memory.clock[CHANGED] = memory.counts.size
+    memory.clock[CELLS] = 0
+    for s in range(memory.sources.size):
+        memory.sources[s] = 0
+    for i in range(memory.cell_mark.size):
+        memory.cell_mark[i] = 0
+        memory.cell_count[i] = 0
 
 
 @inlined
@@ -109,19 +160,29 @@ def _count(memory, first, last, by):
 @inlined
 def _count_sample(memory, pair, reward, by):
     count = memory.counts[pair]
-    old, x = count["sum"], by * reward
-    new = old + x
-    back = new - old
     count["visits"] += by
-    count["sum"] = new
-    count["lost"] += (old - (new - back)) + (x - back)  # exact, so that nothing drifts
+    count["sum"], lost = _added(count["sum"], by * reward)
+    count["lost"] += lost
+    if memory.squared:
+        count["squares"], lost = _added(count["squares"], by * reward * reward)
+        count["squares_lost"] += lost
     if count["visits"] == 0:
         count["sum"] = 0.0
         count["lost"] = 0.0
+        count["squares"] = 0.0
+        count["squares_lost"] = 0.0
     if count["changed"] == 0:
         count["changed"] = 1
         memory.changed[memory.clock[CHANGED]] = pair
         memory.clock[CHANGED] += 1
+
+
+@inlined
+def _added(old, x):
+    """Return old + x and what rounding took from it, exactly, so that nothing drifts."""
+    new = old + x
+    back = new - old
+    return new, (old - (new - back)) + (x - back)
 
 
 @inlined
@@ -224,6 +285,16 @@ def mean(memory, pair):
     return (count["sum"] + count["lost"]) / count["visits"] if count["visits"] > 0 else 0.0
 
 
+@inlined
+def variance(memory, pair):
+    """Return the variance of a pair's rewards; rounding may not make it negative."""
+    count = memory.counts[pair]
+    if count["visits"] == 0:
+        return 0.0
+    square = (count["squares"] + count["squares_lost"]) / count["visits"]
+    return max(0.0, square - mean(memory, pair) ** 2)
+
+
 @compiled
 def gather(memory, plan):
     """Write p_hat of every pair whose set is a ball into the columns of a plan."""
@@ -246,6 +317,39 @@ def gather(memory, plan):
                 for i in range(row, row + np.uint64(memory.counts[p]["distinct"])):
                     after = np.uint64(memory.cell_state[i])
                     _gather(plan, p, after, memory.cell_count[row + after] * share)
+
+
+@compiled
+def gather_boxes(memory, plan):
+    """Write the bounds of every pair whose set is a box into the rows of a plan."""
+    n = 0
+    for p in range(plan.pairs.size):
+        pair = plan.pairs[p]
+        pair["row"] = n
+        pair["entries"] = 0
+        if pair["kind"] == BOX:
+            n += memory.counts[p]["distinct"]
+    if memory.hashed:
+        for i in range(memory.cell_mark.size):
+            if memory.cell_mark[i] > 0:
+                p = memory.cell_mark[i] - 1
+                _gather_box(memory, plan, p, memory.cell_state[i], memory.cell_count[i])
+    else:
+        for p in range(plan.pairs.size):
+            row = p * memory.n_states
+            for i in range(row, row + memory.counts[p]["distinct"]):
+                after = memory.cell_state[i]
+                _gather_box(memory, plan, p, after, memory.cell_count[row + after])
+
+
+@inlined
+def _gather_box(memory, plan, p, s, count):
+    pair = plan.pairs[p]
+    if pair["kind"] == BOX:
+        place = pair["row"] + pair["entries"]
+        plan.rows[place]["index"] = s
+        put_in_box(plan, p, place, count / memory.counts[p]["visits"])
+        pair["entries"] += 1
 
 
 @inlined

@@ -31,7 +31,12 @@ class Block(NamedTuple):
 
     def head(self, n: int) -> Block:
         """Return the first n steps, sharing memory."""
-        return Block(self.states[:n], self.pairs[:n], self.rewards[:n], self.means[:n])
+        return self.part(0, n)
+
+    def part(self, first: int, last: int) -> Block:
+        """Return the steps from `first` up to before `last`, sharing memory."""
+        here = slice(first, last)
+        return Block(self.states[here], self.pairs[here], self.rewards[here], self.means[here])
 
 
 @compiled

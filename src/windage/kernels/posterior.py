@@ -19,10 +19,11 @@ SWEEPS = 2_000  # a drawn model needs no certificate: after as many sweeps its p
 
 
 @compiled
-def draw_policy(memory, plan, key, t, prior):
+def draw_policy(memory, plan, key, t, clock, prior):
     """Make the best policy of a drawn model, over the pairs not left out, greedy in `plan`.
 
-    `plan` has room for S entries a pair.
+    `plan` has room for S entries a pair. Draws are addressed by t; the model is solved as exactly
+    as a learner of age `clock` would solve it.
     """
     n = 0
     for p in range(plan.pairs.size):
@@ -43,7 +44,7 @@ def draw_policy(memory, plan, key, t, prior):
     for s in range(plan.u.size):
         plan.u[s] = 0.0
     quick = plan.u.size > 0  # always; a literal would compile the planner a second time
-    solve(plan, 1.0 / np.sqrt(t), quick, np.int64(SWEEPS))
+    solve(plan, 1.0 / np.sqrt(clock), quick, np.int64(SWEEPS))
 
 
 @inlined

@@ -76,8 +76,27 @@ def radius(rule, n, log_t):
     return high + (low + rule[3] * correction)
 
 
+@inlined
+def bernstein(rule, n):
+    """Return what a Bernstein radius is made of: with variance v it is root sqrt(v) + rest.
+
+    root = 2 scale sqrt(l / N), rest = 6 scale l / N, l = a + ln N (UCRL2B).
+    """
+    N = max(1.0, float(n))
+    rate = (rule[0] + math.log(N)) / N
+    return 2.0 * rule[3] * math.sqrt(rate), 6.0 * rule[3] * rate
+
+
 @compiled
 def fill(rule, visits, log_t, out):
     """Write the radius after each of `visits` to `out`."""
     for i in range(visits.size):
         out[i] = radius(rule, visits[i], log_t)
+
+
+@compiled
+def fill_bernstein(rule, visits, variance, out):
+    """Write the Bernstein radius after each of `visits`, for the same variance, to `out`."""
+    for i in range(visits.size):
+        root, rest = bernstein(rule, visits[i])
+        out[i] = root * math.sqrt(variance) + rest

@@ -28,6 +28,7 @@ class World(NamedTuple):
 
     first: int
     last: int
+    ahead: int  # by how much its time is ahead of that of whoever plays
     pairs: int
     rows: NDArray[np.int64]  # [bases * pairs + 1] where the cells of each row start
     table: NDArray[np.void]  # [cells] alias cells, see kernels.alias
@@ -90,6 +91,7 @@ def reward(world, t, mean):
 
 @inlined
 def step(world, t, pair):
-    """Return (r_t(pair), R_t, s_{t+1})."""
+    """Return (r_t(pair), R_t, s_{t+1}); t is the time of whoever plays."""
+    t += world.ahead
     mean = mean_reward(world, t, pair)
     return mean, reward(world, t, mean), next_state(world, t, pair)

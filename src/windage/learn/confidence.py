@@ -7,8 +7,9 @@ its set is the whole simplex, said explicitly, since its p_hat is no distributio
 
 from __future__ import annotations
 
+import copy
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 import scipy.sparse
@@ -20,6 +21,7 @@ from windage.spaces import StateActions, as_space
 
 if TYPE_CHECKING:
     from windage.kernels.evi import Plan
+    from windage.learn.boxes import BoxRegion
 
 __all__ = ["ConfidenceRegion"]
 
@@ -85,7 +87,7 @@ class ConfidenceRegion:
         fields = {
             "space": space,
             "reward_upper": over_pairs(reward_upper, "reward_upper", space, low=-np.inf),
-            "radius": over_pairs(radius, "radius", space),
+            "radius": self._radii(radius, space),
             "visited": seen,
             "widening": over_pairs(widening, "widening", space, one_for_all=True),
             "p_hat": _kernels(p_hat, space, seen),
@@ -94,6 +96,38 @@ class ConfidenceRegion:
             if isinstance(value, np.ndarray):
                 value.flags.writeable = False
             object.__setattr__(self, name, value)
+
+    @staticmethod
+    def _radii(value: ArrayLike, space: StateActions) -> NDArray[np.float64]:
+        return over_pairs(value, "radius", space)
+
+    @staticmethod
+    def box(
+        space: StateActions,
+        reward_upper: ArrayLike,
+        p_hat: ArrayLike | scipy.sparse.csr_array,
+        radius: ArrayLike,
+        visited: ArrayLike,
+        widening: ArrayLike = 0.0,
+    ) -> BoxRegion:
+        """Return a region of boxes: `radius[pair, state]` bounds every entry of a row by itself.
+
+        A widening of eta adds eta / 2 to both ends of every entry.
+        """
+        from windage.learn.boxes import BoxRegion
+
+        return BoxRegion(space, reward_upper, p_hat, radius, visited, widening)
+
+    def without_widening(self) -> Self:
+        """Return the same sets with eta = 0."""
+        made = copy.copy(self)
+        object.__setattr__(made, "widening", np.zeros(self.space.n_pairs))
+        return made
+
+    @property
+    def is_free(self) -> NDArray[np.bool_]:
+        """Which sets are the whole simplex."""
+        return np.asarray(self.width >= 2.0)
 
     @property
     def width(self) -> NDArray[np.float64]:
@@ -140,7 +174,7 @@ class ConfidenceRegion:
         return plan
 
 
-def blank_plan(space: StateActions, entries: int) -> Plan:
+def blank_plan(space: StateActions, entries: int, *, boxes: bool = False) -> Plan:
     """Return an empty plan with room for so many non-zeros of p_hat."""
     from windage.kernels.evi import ENTRY, PAIR, STATE, Plan
 
@@ -149,6 +183,7 @@ def blank_plan(space: StateActions, entries: int) -> Plan:
         states=np.zeros(space.n_states, STATE),
         u=np.zeros(space.n_states),
         rows=np.zeros(entries, ENTRY),
+        rooms=np.zeros(entries if boxes else 0),
         columns=np.zeros(entries, ENTRY),
         answer=np.zeros(4),
     )

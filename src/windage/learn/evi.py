@@ -125,7 +125,8 @@ def evi(
     seed_key = key(as_seed(seed), "evi.ties")
     space = region.space
     plan = region.as_plan(_start(warm_start, space.n_states))
-    kernel.transpose(plan)
+    if plan.rooms.size == 0:
+        kernel.transpose(plan)
     if not kernel.solve(plan, epsilon, quick, most):
         raise not_converged(plan.answer, epsilon)
     values = plan.pairs["value"].copy()

@@ -7,10 +7,14 @@ With L = ln(SAT/delta), M = ln(2 SA T^2/delta), N = max(1, n), and A the mean nu
     proof    2 sqrt(M / N)                                 2 sqrt((S ln 2 + M) / N)
     laplace  sqrt(2 (1 + 1/N) (ln 2 + L + l) / N)          sqrt(2 (1 + 1/N) (S ln 2 + L + l) / N)
     ucrl2    sqrt(7 ln(2 SA t/delta) / (2 N))              sqrt(14 S ln(2 A t/delta) / N)
+    varying  sqrt(8 ln(8 SA t^3/delta) / N)                sqrt(8 S ln(8 SA t^3/delta) / N)
+    bernstein  2 sqrt(v b / N) + 6 b / N                   the same for every entry, v = p (1 - p)
 
-where l = ln(N + 1) / 2. The first is the text of the paper. The second is what its proof needs
-(E13), the third a bound that holds at all N at once: both serve the same lemma and theorem. The
-last belongs to UCRL2, whose lemma is about models that do not drift. Rewards are 1-sub-Gaussian
+where l = ln(N + 1) / 2 and b = ln(6 SA N/delta). The first is the text of the paper. The second is
+what its proof needs (E13), the third a bound that holds at all N at once: both serve the same lemma
+and theorem. The others belong to UCRL2, to variation-aware UCRL (Ortner, Gajane, Auer 2019) and to
+UCRL2B, whose lemmas are about models that do not drift or whose drift is added to the radii; the
+constants of the last two are recalled, not copied from their papers. Rewards are 1-sub-Gaussian
 (E14); for rewards in [0, 1] the reward radii of `proof` and `laplace` are half as wide (`bounded`).
 """
 
@@ -33,9 +37,11 @@ __all__ = ["KINDS", "Radii"]
 
 Reals = NDArray[np.float64]
 
-KINDS = ("paper", "proof", "laplace", "ucrl2")
+KINDS = ("paper", "proof", "laplace", "ucrl2", "varying", "bernstein")
+_TIMED = ("ucrl2", "varying")
 _GUARANTEED = ("paper", "proof", "laplace")
 _BOUNDABLE = ("proof", "laplace")
+_MOST_VISITS = 1e100
 _MOST_SCALE = 1e100  # far beyond use, and far from where two-word products overflow
 _DIGITS = 60  # the logarithms are rounded once, when the rule is stored
 
@@ -47,7 +53,7 @@ class Radii:
     Attributes
     ----------
     kind
-        "paper", "proof", "laplace" or "ucrl2".
+        "paper", "proof", "laplace", "ucrl2", "varying" or "bernstein".
     bounded
         Whether rewards are taken to lie in [0, 1].
     reward_scale, transition_scale
@@ -106,6 +112,19 @@ class Radii:
         """Return the radii of UCRL2, which grow with the time t of planning."""
         return cls("ucrl2")
 
+    @classmethod
+    def varying(cls) -> Radii:
+        """Return the radii of variation-aware UCRL, to which the variation is added."""
+        return cls("varying")
+
+    @classmethod
+    def bernstein(cls) -> Radii:
+        """Return the radii of UCRL2B: for each entry of a row its own, by its variance.
+
+        Sets are boxes, not L1 balls; `transition` gives the half-width of one entry.
+        """
+        return cls("bernstein")
+
     def scaled(
         self,
         scale: float | None = None,
@@ -136,31 +155,79 @@ class Radii:
 
     @overload
     def reward(
-        self, n: float, *, space: StateActions, horizon: int, delta: float, t: int | None = None
+        self,
+        n: float,
+        *,
+        space: StateActions,
+        horizon: int,
+        delta: float,
+        t: int | None = None,
+        variance: float = 0.25,
     ) -> float: ...
     @overload
     def reward(
-        self, n: ArrayLike, *, space: StateActions, horizon: int, delta: float, t: int | None = None
+        self,
+        n: ArrayLike,
+        *,
+        space: StateActions,
+        horizon: int,
+        delta: float,
+        t: int | None = None,
+        variance: float = 0.25,
     ) -> float | Reals: ...
     def reward(
-        self, n: ArrayLike, *, space: StateActions, horizon: int, delta: float, t: int | None = None
+        self,
+        n: ArrayLike,
+        *,
+        space: StateActions,
+        horizon: int,
+        delta: float,
+        t: int | None = None,
+        variance: float = 0.25,
     ) -> float | Reals:
-        """Return the radius of the mean reward after n visits; an array for an array."""
-        return self._radius(self.rules(space, horizon, delta)[0], n, t)
+        """Return the radius of the mean reward after n visits; an array for an array.
+
+        Those of `bernstein` depend on the variance; 1/4 is the largest rewards in [0, 1] can have.
+        """
+        return self._radius(self.rules(space, horizon, delta)[0], n, t, variance)
 
     @overload
     def transition(
-        self, n: float, *, space: StateActions, horizon: int, delta: float, t: int | None = None
+        self,
+        n: float,
+        *,
+        space: StateActions,
+        horizon: int,
+        delta: float,
+        t: int | None = None,
+        variance: float = 0.25,
     ) -> float: ...
     @overload
     def transition(
-        self, n: ArrayLike, *, space: StateActions, horizon: int, delta: float, t: int | None = None
+        self,
+        n: ArrayLike,
+        *,
+        space: StateActions,
+        horizon: int,
+        delta: float,
+        t: int | None = None,
+        variance: float = 0.25,
     ) -> float | Reals: ...
     def transition(
-        self, n: ArrayLike, *, space: StateActions, horizon: int, delta: float, t: int | None = None
+        self,
+        n: ArrayLike,
+        *,
+        space: StateActions,
+        horizon: int,
+        delta: float,
+        t: int | None = None,
+        variance: float = 0.25,
     ) -> float | Reals:
-        """Return the L1 radius of the transition row after n visits; an array for an array."""
-        return self._radius(self.rules(space, horizon, delta)[1], n, t)
+        """Return the L1 radius of the transition row after n visits; an array for an array.
+
+        Those of `bernstein` are the half-widths of one entry, of the given variance p (1 - p).
+        """
+        return self._radius(self.rules(space, horizon, delta)[1], n, t, variance)
 
     def rules(self, space: StateActions, horizon: int, delta: float) -> Reals:
         """Return the rows that `kernels.radii.radius` reads: rewards, then transitions."""
@@ -176,7 +243,12 @@ class Radii:
     @property
     def needs_time(self) -> bool:
         """Whether the radii depend on the time t of planning."""
-        return self.kind == "ucrl2"
+        return self.kind in _TIMED
+
+    @property
+    def makes_boxes(self) -> bool:
+        """Whether the sets of transitions are boxes, with bounds for each entry, not L1 balls."""
+        return self.kind == "bernstein"
 
     @property
     def keeps_guarantee(self) -> bool:
@@ -251,17 +323,21 @@ class Radii:
             factors = repr(self.reward_scale) if self.reward_scale != 1 else ""
         return f"Radii.{self.kind}({inside})" + (f".scaled({factors})" if factors else "")
 
-    def _radius(self, rule: Reals, n: ArrayLike, t: int | None) -> float | Reals:
-        from windage.kernels.radii import fill  # numba is loaded when a number is asked for
+    def _radius(self, rule: Reals, n: ArrayLike, t: int | None, variance: float) -> float | Reals:
+        from windage.kernels.radii import fill, fill_bernstein  # numba is loaded when needed
 
         if t is None and self.needs_time:
             raise InputError(
-                "the radii of UCRL2 depend on the time", field="t", fix="pass t=, from 1 on"
+                f"the {self.kind} radii depend on the time", field="t", fix="pass t=, from 1 on"
             )
         log_t = 0.0 if t is None else math.log(as_integer(t, "t", low=1))
+        spread = as_real(variance, "variance", low=0.0, high=0.25)
         visits = _visits(n)
         out = np.empty(visits.size)
-        fill(rule, visits.ravel(), log_t, out)
+        if self.makes_boxes:
+            fill_bernstein(rule, visits.ravel(), spread, out)
+        else:
+            fill(rule, visits.ravel(), log_t, out)
         return out.reshape(visits.shape) if visits.ndim else float(out[0])
 
 
@@ -283,6 +359,12 @@ def _formula(
             L = (pairs * T / delta).ln()
             share = one / 4 if bounded else one  # variance of rewards, over that of unit noise
             return (2 * share * (ln2 + L), share, zero), (2 * (S * ln2 + L), one, zero)
+        if kind == "varying":
+            V = 8 * (8 * pairs / delta).ln()
+            return (V, zero, 24 * one), (S * V, zero, 24 * S * one)
+        if kind == "bernstein":
+            b = (6 * pairs / delta).ln()
+            return (b, zero, zero), (b, zero, zero)
         of_reward, of_transition = (2 * pairs / delta).ln(), (2 * pairs / (S * delta)).ln()
         half = Decimal(7) / 2
         return (half * of_reward, zero, half), (14 * S * of_transition, zero, 14 * S * one)
@@ -304,13 +386,13 @@ def _visits(n: ArrayLike) -> Reals:
             fix="pass numbers of visits from 0 on, in equal rows",
         )
     visits = given.astype(np.float64)
-    wrong = ~(np.isfinite(visits) & (visits >= 0))
+    wrong = ~((visits >= 0) & (visits <= _MOST_VISITS))
     if wrong.any():
         place = np.unravel_index(int(np.argmax(wrong)), visits.shape)
         raise InputError(
             f"{visits[place]!s} is no number of visits",
             field="n",
             where=f"[{', '.join(map(str, place))}]" if place else "",
-            fix="pass finite numbers from 0 on",
+            fix=f"pass numbers from 0 to {_MOST_VISITS:g}",
         )
     return visits

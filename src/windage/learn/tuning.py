@@ -105,6 +105,21 @@ def oblivious(space: StateActions, T: int) -> Tuning:
     return Tuning(window, math.sqrt(window / T))
 
 
+def slack(space: StateActions, T: int, Br: float = 0.0, Bp: float = 0.0) -> float:
+    """Return how much worse than the best an action may be without a larger order of regret (I2).
+
+    That is S^(2/3) A^(1/2) ((B + 1) / T)^(1/4); for one state the larger of (A B_r / T)^(1/3) and
+    (A / T)^(1/2).
+
+    >>> print(f"{slack(StateActions.uniform(states=2, actions=2), 5000, 3.2, 3.2):.3f}")
+    0.440
+    """
+    S, A, T, Br, Bp = _checked(space, T, Br, Bp)
+    if S == 1:
+        return max(math.cbrt(A * Br / T), math.sqrt(A / T))
+    return math.cbrt(S) ** 2 * math.sqrt(A) * math.sqrt(math.sqrt((Br + Bp + 1) / T))
+
+
 def bandit(space: StateActions, T: int, Br: float) -> Tuning:
     """Return the tuning for one state, W = A^(1/3) T^(2/3) B_r^(-2/3); T without drift.
 

@@ -1,8 +1,9 @@
-"""The sliding window: the last W samples, and N, r_hat and p_hat over them (section 4, Eq. (3)).
+"""What counts: the last W samples, and N, r_hat and p_hat over them (section 4, Eq. (3)).
 
 At the start of episode m the paper counts the samples of the times max(1, tau(m) - W) to
 tau(m) - 1: the last W at most. `Window` keeps just these. Without a width it keeps everything,
-which is the memory of UCRL2.
+which is the memory of UCRL2; with a restart schedule it starts anew at given times, which is that
+of the learners that restart.
 """
 
 from __future__ import annotations
@@ -11,19 +12,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from windage.errors import StateError
-from windage.inputs import as_integer, require_memory
+from windage.errors import InputError, StateError
+from windage.inputs import as_integer, require_memory, shown
 from windage.spaces import StateActions
 
 if TYPE_CHECKING:
     from windage.kernels.memory import Memory
 
-__all__ = ["Window"]
+__all__ = ["Window", "as_restarts"]
 
 _CELLS = 1 << 20  # up to as many (pair, state) cells are kept in a table, beyond in a hash table
 _BATCH = 1 << 16  # samples that may wait to be counted
+_SUMS = ("sum", "lost", "squares", "squares_lost")
 
 
 class Window:
@@ -35,6 +37,11 @@ class Window:
         States and actions.
     width
         W, the number of samples remembered; None: all of them.
+    restarts
+        Rising times, from 2 on, at which everything older is forgotten: the first sample to be
+        added is that of time 1.
+    squares
+        Whether sums of squared rewards are kept too.
 
     Examples
     --------
@@ -46,9 +53,18 @@ class Window:
     [1, 1]
     """
 
-    def __init__(self, space: StateActions, width: int | None = None) -> None:
+    def __init__(
+        self,
+        space: StateActions,
+        width: int | None = None,
+        *,
+        restarts: ArrayLike = (),
+        squares: bool = False,
+    ) -> None:
         self.space = space
         self.width = None if width is None else as_integer(width, "window", low=1)
+        self.restarts = as_restarts(restarts)
+        self.squares = squares
         batch = _BATCH if self.width is None else min(self.width, _BATCH)
         ring = batch if self.width is None else self.width + batch + 1  # W steps fit an episode
         cells = space.n_pairs * space.n_states
@@ -56,7 +72,7 @@ class Window:
         self.most_cells = min(cells, ring) if self.is_hashed else cells
         slots = _slots(self.most_cells) if self.is_hashed else cells
         require_memory(
-            16 * ring + 16 * slots + 40 * space.n_pairs, "window", fix="choose a smaller window"
+            16 * ring + 16 * slots + 56 * space.n_pairs, "window", fix="choose a smaller window"
         )
         self.memory = self._empty(ring, slots)
 
@@ -68,7 +84,9 @@ class Window:
             window=self.width or 0,
             n_states=self.space.n_states,
             hashed=self.is_hashed,
-            clock=np.zeros(6, np.int64),
+            squared=self.squares,
+            restarts=self.restarts,
+            clock=np.zeros(8, np.int64),
             ring=np.zeros(ring, SAMPLE),
             counts=np.zeros(self.space.n_pairs, COUNT),
             changed=np.zeros(self.space.n_pairs, np.int32),
@@ -108,6 +126,15 @@ class Window:
         self.memory = self.memory._replace(cell_count=count, cell_state=state, cell_mark=mark)
         refill(self.memory, *np.divmod(keys, self.space.n_states), counts)
         return True
+
+    @property
+    def ahead(self) -> int:
+        """How many samples were added of the time before t = 1; nothing else may have been."""
+        return int(self.memory.clock[6])
+
+    @ahead.setter
+    def ahead(self, samples: int) -> None:
+        self.memory.clock[6] = samples
 
     def clear(self) -> None:
         """Forget everything."""
@@ -151,36 +178,49 @@ class Window:
 
     def saved(self) -> dict[str, NDArray[Any]]:
         """Return what must survive: the samples not yet forgotten, counts, sums, changed pairs."""
-        from windage.kernels.memory import CHANGED, COUNTED, DROPPED, TAKEN
+        from windage.kernels.memory import AHEAD, CHANGED, COUNTED, DROPPED, RESTARTS, TAKEN
 
         m = self.memory
         kept = m.ring[np.arange(m.clock[DROPPED], m.clock[TAKEN]) % m.ring.size]
         keys, counts = self._cells()
         return {
-            "clock": m.clock[[TAKEN, COUNTED, DROPPED]],
+            "clock": m.clock[[TAKEN, COUNTED, DROPPED, AHEAD, RESTARTS]],
             "ring_pair": kept["pair"].copy(),
             "ring_after": kept["after"].copy(),
             "ring_reward": kept["reward"].copy(),
-            "sums": np.stack([m.counts["sum"], m.counts["lost"]]),
+            "sums": np.stack([m.counts[name] for name in _SUMS[: 4 if self.squares else 2]]),
             "cell_key": keys,
             "cell_count": counts,
             "changed": m.changed[: m.clock[CHANGED]].copy(),
         }
 
     def restore(self, saved: dict[str, NDArray[Any]]) -> None:
-        """Take back what `saved` gave, into an empty window of the same width."""
-        from windage.kernels.memory import CHANGED, COUNTED, DROPPED, SLOT, TAKEN, refill
+        """Take back what `saved` gave, into an empty window of the same width and schedule."""
+        from windage.kernels.memory import (
+            AHEAD,
+            CHANGED,
+            COUNTED,
+            DROPPED,
+            RESTARTS,
+            SLOT,
+            TAKEN,
+            refill,
+        )  # fmt: skip
 
-        taken, counted, dropped = (int(n) for n in _part(saved, "clock", 3))
+        clock = _part(saved, "clock", 5)
+        taken, counted, dropped, ahead, restarts = (int(n) for n in clock)
         pairs, states = self.space.n_pairs, self.space.n_states
+        _require(0 <= ahead <= taken and 0 <= restarts <= self.restarts.size, "clock")
+        start = ahead + int(self.restarts[restarts - 1]) - 1 if restarts > 0 else 0
         kept = taken - dropped
-        first = max(0, counted - self.width) if self.width is not None else counted
-        _require(0 <= dropped <= counted <= taken and dropped == first, "clock")
+        first = max(start, counted - self.width) if self.width is not None else counted
+        _require(0 <= dropped <= counted <= taken and dropped == first >= start, "clock")
         _require(kept < self.memory.ring.size, "clock")  # a full ring is counted at once
         keys, counts = saved["cell_key"], saved["cell_count"]
         _require(keys.shape == counts.shape and bool((np.diff(keys) > 0).all()), "cell_key")
         _require(_inside(keys, pairs * states) and bool((counts > 0).all()), "cell_key")
-        _require(int(counts.sum()) == counted - (dropped if self.width is not None else 0), "clock")
+        since = start if self.width is None else dropped
+        _require(int(counts.sum()) == counted - since, "clock")
         self.make_room(keys.size + taken - counted)
         m = self.memory
         slots = np.arange(dropped, taken) % m.ring.size
@@ -192,8 +232,9 @@ class Window:
             cells = saved["ring_pair"][done].astype(np.int64) * states + saved["ring_after"][done]
             seen, times = np.unique(cells, return_counts=True)
             _require(np.array_equal(keys, seen) and np.array_equal(counts, times), "cell_count")
-        _require(saved["sums"].shape == (2, pairs), "sums")
-        m.counts["sum"], m.counts["lost"] = saved["sums"]
+        _require(saved["sums"].shape == (4 if self.squares else 2, pairs), "sums")
+        for name, sums in zip(_SUMS, saved["sums"], strict=False):
+            m.counts[name] = sums
         rows, columns = np.divmod(keys, states)
         np.add.at(m.counts["visits"], rows, counts)
         refill(m, rows, columns, counts)
@@ -201,8 +242,28 @@ class Window:
         _require(np.unique(changed).size == changed.size, "changed")
         m.changed[: changed.size] = changed
         m.counts["changed"][changed] = 1
-        m.clock[TAKEN], m.clock[COUNTED], m.clock[DROPPED] = taken, counted, dropped
+        m.clock[[TAKEN, COUNTED, DROPPED, AHEAD, RESTARTS]] = clock
         m.clock[CHANGED], m.clock[SLOT] = changed.size, taken % m.ring.size
+
+
+def as_restarts(value: ArrayLike, field: str = "restarts") -> NDArray[np.int64]:
+    """Return the times of a restart schedule, or say which one is impossible."""
+    fix = "pass rising integer times from 2 on"
+    try:
+        given = np.asarray(value)
+    except ValueError:
+        given = np.array(None)  # uneven rows: no times either
+    if given.ndim != 1 or (given.size > 0 and given.dtype.kind not in "iu"):
+        raise InputError(f"{shown(value)} are no times", field=field, fix=fix)
+    times = given.astype(np.int64)
+    wrong = np.diff(times, prepend=1) <= 0
+    if wrong.any():
+        place = int(np.argmax(wrong))
+        raise InputError(
+            f"{times[place]} comes too early", field=field, where=f"[{place}]", fix=fix
+        )
+    times.flags.writeable = False
+    return times
 
 
 def _blank_cells(

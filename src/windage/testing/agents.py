@@ -116,19 +116,19 @@ def _models() -> list[MDP]:
     ]
 
 
-def _maker(make: Any, world: DriftingMDP, budgets: Budgets | None = None) -> Callable[[int], Any]:
+def _maker(
+    make: Any, world: DriftingMDP, budgets: Budgets | None = None, diameter: float | None = None
+) -> Callable[[int], Any]:
     """Return how to make an agent for this world from a seed; its parameters are not judged."""
     space, horizon = world.space, world.horizon
     if isinstance(make, str) or (isinstance(make, type) and issubclass(make, Agent)):
-        options, known = _told(make, world), budgets or world.budgets()
+        kind = agents.get(make) if isinstance(make, str) else make
+        options: dict[str, Any] = {**_told(make, world), "budgets": budgets or world.budgets()}
+        if "D" in kind.told:
+            options["diameter"] = diameter or world.max_diameter().upper
 
         def made(seed: int) -> Any:
-            given: dict[str, Any] = {
-                "horizon": horizon,
-                "budgets": known,
-                "seed": seed,
-                **options,
-            }
+            given: dict[str, Any] = {"horizon": horizon, "seed": seed, **options}
             if isinstance(make, str):
                 return agents.make(make, space, **given)
             return make.configured(space, **given)
@@ -234,10 +234,12 @@ def _check_future(make: Any, horizon: int, seed: int) -> None:
     models, cut = _models(), min(_SHORT, horizon) // 2
     actions: list[Any] = []
     budgets: Budgets | None = None
+    diameter: float | None = None
     for later in models[1:]:
         world = DriftingMDP.blend([models[0], later], Steps([cut + 1]), horizon=horizon)
-        budgets = budgets or world.budgets()  # what an agent is told is the same in both
-        agent = _maker(make, world, budgets)(seed)
+        if budgets is None:  # what an agent is told is the same in both
+            budgets, diameter = world.budgets(), world.max_diameter().upper
+        agent = _maker(make, world, budgets, diameter)(seed)
         played = run(world, agent, seed=seed, steps=min(_SHORT, horizon))
         actions.append(played.actions[: cut + 1])
     same = actions[0] == actions[1]

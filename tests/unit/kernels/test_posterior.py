@@ -46,7 +46,7 @@ def drawn(memory, t, seed=3, left_out=()):
     plan = blank_plan(SPACE, SPACE.n_pairs * S)
     plan.pairs["kind"] = evi.FREE
     plan.pairs["kind"][list(left_out)] = evi.LEFT_OUT
-    posterior.draw_policy(memory, plan, key(seed, "test"), t, PRIOR)
+    posterior.draw_policy(memory, plan, key(seed, "test"), t, t, PRIOR)
     rows = np.full((SPACE.n_pairs, S), np.nan)
     for p, pair in enumerate(plan.pairs):
         for entry in plan.rows[pair["row"] : pair["row"] + pair["entries"]]:

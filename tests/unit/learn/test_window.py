@@ -250,6 +250,9 @@ DAMAGE = [
     ("clock", put(0, 5)),  # fewer taken than counted
     ("clock", put(1, 99)),  # counted
     ("clock", put(2, 0)),  # dropped
+    ("clock", put(3, -1)),  # of the time before t = 1
+    ("clock", put(3, 24)),
+    ("clock", put(4, 1)),  # restarts
     ("ring_pair", lambda a: a[:-1]),
     ("ring_pair", put(0, 7)),
     ("ring_pair", put(-1, -1)),
@@ -280,7 +283,7 @@ def test_damaged_arrays_are_refused(storage, name, change):
     for sample in samples(SPACE, 3, seed=10):
         window.add(*sample)
     saved = window.saved()
-    assert saved["clock"].tolist() == [23, 20, 14]
+    assert saved["clock"].tolist() == [23, 20, 14, 0, 0]
     with pytest.raises(StateError, match="impossible") as caught:
         Window(SPACE, 6).restore(damage(saved, name, change))
     assert caught.value.field == "state"
@@ -310,7 +313,7 @@ def test_a_ring_that_would_overflow_is_refused(storage):
     clock = window.memory.clock
     assert clock[TAKEN] - clock[DROPPED] == 4
     fuller = saved | {
-        "clock": saved["clock"] + [1, 0, 0],
+        "clock": saved["clock"] + [1, 0, 0, 0, 0],
         **{name: np.append(saved[name], saved[name][-1:]) for name in saved if "ring" in name},
     }
     with pytest.raises(StateError, match="clock"):

@@ -1,0 +1,349 @@
+"""What all learners that plan by episodes share: a memory, a clock, and one compiled learner.
+
+How they plan is up to a subclass, which gives `windage.kernels.learner` its rules; that file has
+the algorithm itself, line by line.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from windage.agents.base import Agent, warn
+from windage.agents.blob import array_like
+from windage.agents.episodes import Episode, Episodes
+from windage.agents.survival import require_possible, survivors
+from windage.errors import CallOrderError, InputError, ParameterWarning
+from windage.inputs import LAST_TIME, as_integer, as_real, require_memory
+from windage.learn.confidence import blank_plan
+from windage.learn.evi import SWEEPS, not_converged
+from windage.learn.window import Window, as_restarts
+from windage.spaces import StateActions
+from windage.streams import key
+
+if TYPE_CHECKING:
+    from windage.kernels.evi import Plan
+    from windage.kernels.learner import Learner
+    from windage.kernels.play import Block
+    from windage.kernels.world import World
+
+__all__ = ["EpisodicAgent", "Pace"]
+
+_LOG_ROWS = (1 << 14) + 8  # more than a run plays between two looks at it
+_LARGEST = 1e290  # rewards up to here can be summed over any horizon
+
+_NONE: NDArray[np.int64] = np.empty(0, np.int64)
+_FIXED: NDArray[np.float64] = np.empty((0, 2))
+
+
+@dataclass(frozen=True)
+class Pace:
+    """What an agent forgets, and when an episode ends beside the doubling of visits.
+
+    Attributes
+    ----------
+    width
+        How many samples are remembered; None: all.
+    period, phase
+        A new episode starts at every t with t % period == phase; 0: at none.
+    restarts
+        Times at which everything older is forgotten and the learner's clock starts anew.
+    grows
+        Whether an episode may last only one step longer than the one before.
+    """
+
+    width: int | None = None
+    period: int = 0
+    phase: int = 0
+    restarts: NDArray[np.int64] = field(default_factory=lambda: _NONE)
+    grows: bool = False
+
+
+class EpisodicAgent(Agent):
+    """A learner that plans at the start of each episode and keeps to its plan while it lasts.
+
+    Parameters
+    ----------
+    pace
+        What it forgets and when episodes end.
+    rules
+        Fields of `kernels.learner.Rules` that differ from those of a plain optimist.
+    eta
+        Widening of the transition sets, over pairs.
+    squares
+        Whether the variance of rewards is needed.
+    """
+
+    def __init__(
+        self,
+        space: StateActions,
+        *,
+        horizon: int,
+        seed: int,
+        reward_range: tuple[float, float] | None,
+        pace: Pace,
+        rules: dict[str, Any],
+        eta: NDArray[np.float64],
+        squares: bool = False,
+    ) -> None:
+        super().__init__(space, horizon=horizon, seed=seed, reward_range=reward_range)
+        restarts = as_restarts(pace.restarts)
+        self._restarts = restarts[: np.searchsorted(restarts, self.horizon, side="right")]
+        self.preloaded = 0
+        """How many samples of the past the agent was given before its first decision."""
+        self._warned = False
+        self._eta = eta
+        self._width = pace.width
+        self._squares = squares
+        forgets = pace.width is not None and pace.width < self.horizon
+        self._window = self._new_window(pace.width if forgets else None)
+        self._rows = min(_LOG_ROWS, self.horizon + 8)
+        self._learner = self._fresh(pace, rules)
+
+    def _new_window(self, width: int | None) -> Window:
+        return Window(self.space, width, restarts=self._restarts, squares=self._squares)
+
+    def _fresh(self, pace: Pace, rules: dict[str, Any]) -> Learner:
+        from windage.kernels.learner import DUE, FIRST, LOG, LOOK, SETS, Learner, Rules
+
+        low, high = self.reward_range or (0.0, 1.0)
+        least, most = self.reward_range or (-math.inf, math.inf)
+        plain: dict[str, Any] = {
+            "radii": np.zeros((2, 4)),
+            "by_time": False,
+            "boxes": False,
+            "clip": True,
+            "widenings": _FIXED,
+            "drawn": False,
+            "rounded": False,
+            "prior": 1.0,
+            "ties": 0,
+            "slack": 0.0,
+            "warm": True,
+        }
+        made = Rules(
+            key=key(self.seed, f"agents.{self.id}"),
+            low=low,
+            width=high - low,
+            least=least,
+            most=most,
+            period=pace.period,
+            phase=pace.phase,
+            grows=pace.grows,
+            sweeps=SWEEPS,
+            **plain | rules,
+        )
+        space = self.space
+        learner = Learner(
+            rules=made,
+            memory=self._window.memory,
+            plan=self._blank_plan(made.boxes),
+            drawn=blank_plan(space, self._room_for_draws()),
+            sets=np.zeros(space.n_pairs, SETS),
+            looks=np.zeros(space.n_states, LOOK),
+            now=np.zeros(9, np.int64),
+            log=np.zeros(self._rows, LOG),
+        )
+        learner.sets["eta"], learner.sets["state"] = self._eta, space.state_of
+        learner.now[DUE] = FIRST
+        return learner
+
+    def _blank_plan(self, boxes: bool) -> Plan:
+        return blank_plan(self.space, self._window.most_cells, boxes=boxes)
+
+    def _room_for_draws(self) -> int:
+        """Return how many entries a model drawn beside the plan needs."""
+        return 0
+
+    def _all_cells(self, name: str, fix: str) -> int:
+        """Return how many entries a drawn model has: none of its probabilities is 0."""
+        cells = self.space.n_pairs * self.space.n_states
+        require_memory(32 * cells, name, fix=fix)
+        return cells
+
+    def _choose(self, state: int) -> int:
+        from windage.kernels import learner
+
+        pair = learner.act(self._learner, self.t, state)
+        if self._learner.now[1] == self.t:  # a new episode has looked at the means
+            self._notice_scale()
+        if pair < 0:
+            raise self._not_converged()
+        return int(self.space.action_of[pair])
+
+    def _learn(self, state: int, action: int, reward: float, s_next: int) -> None:
+        self._take(self.t, self.space.pair(state, action), reward, s_next)
+
+    def _take(self, t: int, pair: int, reward: float, s_next: int) -> None:
+        from windage.kernels import learner
+
+        self._make_room(1)
+        learner.observe(self._learner, t, pair, reward, s_next)
+
+    def _origin(self) -> int:
+        """Return the time at which the learner's own clock stood at 0."""
+        from windage.kernels.memory import RESTARTS
+
+        n = int(self._window.memory.clock[RESTARTS])
+        return int(self._restarts[n - 1]) - 1 if n > 0 else 0
+
+    def _not_converged(self) -> Exception:
+        age = self.t - self._origin()
+        return not_converged(self._learner.plan.answer, 1.0 / math.sqrt(age))
+
+    @contextmanager
+    def in_step(self) -> Iterator[None]:
+        """Keep the clock and the memory together whatever interrupts them.
+
+        Ctrl-C in a compiled loop is told when the loop is over: its steps were played.
+        """
+        from windage.kernels.memory import SLOT, TAKEN
+
+        try:
+            yield
+        except BaseException:
+            memory = self._window.memory
+            t = int(memory.clock[TAKEN]) - self.preloaded + 1
+            if t != self.t:
+                self.t, self._pending = t, None
+                self.last_state = int(memory.ring["after"][memory.clock[SLOT] - 1])
+            raise
+
+    def play(self, world: World, state: int, block: Block) -> int:
+        """Play a whole block in one compiled loop; returns the state it ends in."""
+        from windage.kernels import learner
+
+        self._make_room(block.states.size)
+        state, n, how = learner.play(self._learner, world, state, self.t, *block)
+        self._notice_scale()
+        if how != learner.PLAYED:
+            self.last_state = int(state)
+            self.t += n
+            if how == learner.NOT_CONVERGED:
+                raise self._not_converged()
+            raise InputError(
+                f"{block.rewards[n]} is not in the declared range "
+                f"[{self._learner.rules.least:g}, {self._learner.rules.most:g}]",
+                field="reward",
+                where=f"t={self.t}",
+                fix="declare a wider reward_range, or none",
+            )
+        return int(state)
+
+    def _notice_scale(self) -> None:
+        """Warn once if mean rewards are clearly outside [0, 1], where the learner sees nothing.
+
+        The noise of a mean over n visits is 1 / sqrt(n); five times that is no accident.
+        """
+        if self.reward_range is None and not self._warned:
+            n, mean = self._learner.sets["visits"], self._learner.sets["mean"]
+            away = np.maximum(mean - 1.0, -mean) * np.sqrt(n) > 5.0
+            if away.any():
+                self._warned = True
+                warn(
+                    f"a mean reward of {mean[np.argmax(away)]:g} lies outside [0, 1], where all "
+                    "rewards look alike to the learner: declare a reward_range",
+                    ParameterWarning,
+                    stacklevel=5,
+                )
+
+    def _make_room(self, samples: int) -> None:
+        if self._window.make_room(samples):
+            self._use_window()
+
+    def _use_window(self) -> None:
+        """Let the learner count in another window, with room to plan for it."""
+        old, room = self._learner.plan, self._blank_plan(self._learner.rules.boxes)
+        plan = old._replace(rows=room.rows, rooms=room.rooms, columns=room.columns)
+        self._learner = self._learner._replace(memory=self._window.memory, plan=plan)
+
+    def preload(self, s: int, a: int, reward: float, s_next: int) -> None:
+        """Learn from a step somebody took before t = 1; older ones first.
+
+        Samples of the past age like all others: they leave the window as new ones come in.
+        """
+        if self.t > 1 or self._pending is not None or self.episode is not None:
+            raise CallOrderError(
+                "the agent has started to act",
+                field="preload",
+                where=f"t={self.t}",
+                fix="preload before the first call of act",
+            )
+        state = self.space.check_state(s)
+        action = self.space.check_action(state, a)
+        after = self.space.check_state(s_next, "s_next")
+        value = self._check_reward(reward)
+        if self.preloaded == 0:
+            self._let_the_past_go()
+        self._window.ahead = self.preloaded + 1
+        try:
+            # a time that never comes, so that no draw is used twice
+            self._take(LAST_TIME + self._window.ahead, self.space.pair(s, action), value, after)
+        finally:
+            self.preloaded = self._window.ahead = int(self._window.memory.clock[0])
+
+    def _let_the_past_go(self) -> None:
+        """Give an empty agent a window, even one that would forget nothing of the horizon."""
+        if self._width is not None and self._window.width is None:
+            self._window = self._new_window(self._width)
+            self._use_window()
+
+    @property
+    def episode(self) -> Episode | None:
+        """The current episode; None before the first decision."""
+        rows = self.episode_rows(self.n_episodes)
+        if not rows.size:
+            return None
+        rows["length"] = self.t - rows["start"]
+        return Episodes(rows)[0]
+
+    @property
+    def n_episodes(self) -> int:
+        """How many episodes have started."""
+        return int(self._learner.now[0])
+
+    def episode_rows(self, first: int) -> NDArray[np.void]:
+        """Return the episodes from number `first` (from 1 on) to the current one, as rows."""
+        oldest = self.n_episodes - self._rows + 1  # older rows have been written over
+        numbers = np.arange(max(first, 1, oldest), self.n_episodes + 1)
+        rows = self._learner.log[numbers % self._rows]
+        rules = self._learner.rules
+        rows["gain"] = rules.low + rules.width * rows["gain"]
+        rows["span"] *= rules.width
+        return rows
+
+    def _saved(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        arrays = {f"window.{name}": array for name, array in self._window.saved().items()}
+        arrays |= {name: array.copy() for name, array in survivors(self._learner).items()}
+        row = self._learner.log[self.n_episodes % self._rows]
+        return {"preloaded": self.preloaded, "episode": row.item()}, arrays
+
+    def _restored(self, values: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
+        from windage.kernels.learner import put_widening
+
+        self.preloaded = as_integer(values["preloaded"], "preloaded", low=0)
+        if self.preloaded > 0:
+            self._let_the_past_go()
+        self._window.restore(
+            {name.removeprefix("window."): array for name, array in arrays.items()}
+        )
+        if self._window.ahead != self.preloaded:
+            raise ValueError("preloaded")
+        self._use_window()
+        for name, mine in survivors(self._learner).items():
+            mine[:] = array_like(mine, arrays, name)
+        put_widening(self._learner)
+        samples = self.preloaded + self.t - 1
+        require_possible(self._learner, self._window, self.t, samples, tuple(values["episode"]))
+        self._learner.log[self.n_episodes % self._rows] = tuple(values["episode"])
+
+    def _check_reward(self, reward: object) -> float:
+        if self.reward_range is not None:
+            return super()._check_reward(reward)
+        return as_real(reward, "reward", low=-_LARGEST, high=_LARGEST)

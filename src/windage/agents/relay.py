@@ -1,0 +1,196 @@
+"""Agents that let others act for them, one after the other, each on a clock of its own.
+
+`Doubling` and `BORL` are relays. A subclass says who acts next (`_next_runner`) and may look at how
+a stretch went when it is over (`_finished`).
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from windage.agents.base import Agent
+from windage.agents.episodes import Episode, Episodes, Planner, no_rows
+from windage.errors import StateError
+from windage.inputs import as_integer, as_real
+from windage.spaces import StateActions
+
+if TYPE_CHECKING:
+    from windage.kernels.play import Block
+    from windage.kernels.world import World
+
+__all__ = ["Relay"]
+
+_NOWHERE: NDArray[np.float64] = np.empty(0)
+_EPISODES_KEPT = (1 << 14) + 8  # more than a run plays between two looks at them
+
+
+class Relay(Agent):
+    """An agent whose steps are taken by a runner, until the next one takes over."""
+
+    def __init__(
+        self,
+        space: StateActions,
+        *,
+        horizon: int,
+        seed: int = 0,
+        reward_range: tuple[float, float] | None = None,
+    ) -> None:
+        super().__init__(space, horizon=horizon, seed=seed, reward_range=reward_range)
+        self._runner: Any = None
+        self._since = 1  # the time at which the runner took over
+        self._until = 1  # ... and at which the next one does
+        self._sum = np.zeros(2)  # what it has earned so far, and what rounding took from it
+        self._past = no_rows()  # episodes of those before, as far as anyone may still ask
+        self._past_episodes = 0
+
+    @abstractmethod
+    def _next_runner(self) -> tuple[Agent, int]:
+        """Return who acts from `self.t` on, and for how many steps."""
+
+    def _finished(self, earned: float) -> None:
+        """Learn from what the last runner has earned."""
+
+    @property
+    def runner(self) -> Agent | None:
+        """Who acts now; None before the first decision."""
+        made: Agent | None = self._runner
+        return made
+
+    def _ready(self) -> Any:
+        """Return who acts at `self.t`; calls the next one if it is time to."""
+        if self._runner is None or self.t >= self._until:
+            if self._runner is not None:
+                self._finished(float(self._sum.sum()))
+                self._keep_episodes()
+            self._runner, steps = self._next_runner()
+            self._since, self._until = self.t, self.t + steps
+            self._sum[:] = 0.0
+        return self._runner
+
+    def _choose(self, state: int) -> int:
+        return int(self._ready().act(state))
+
+    def _learn(self, state: int, action: int, reward: float, s_next: int) -> None:
+        if self._runner is not None:
+            self._runner.observe(state, action, reward, s_next)
+            self._earn(np.array([reward]))
+
+    def _earn(self, rewards: NDArray[np.float64]) -> None:
+        """Add up rewards, to the same sum whether they come one by one or together."""
+        from windage.kernels.sums import accumulate
+
+        accumulate(rewards, self._sum, 0, 0, _NOWHERE)
+
+    def withdraw(self) -> None:
+        """Take back the decision that waits for its outcome: it was not played."""
+        super().withdraw()
+        if self._runner is not None:
+            self._runner.withdraw()
+
+    @contextmanager
+    def in_step(self) -> Iterator[None]:
+        """Keep the relay's clock with that of its runner whatever interrupts them."""
+        try:
+            yield
+        except BaseException:
+            if self._runner is not None and self._runner.t + self._since - 1 != self.t:
+                self.t, self._pending = self._runner.t + self._since - 1, None
+                self.last_state = self._runner.last_state
+            raise
+
+    def play(self, world: World, state: int, block: Block) -> int:
+        """Play a whole block, each runner its part of it; returns the state it ends in."""
+        start, done = self.t, 0
+        while done < block.states.size:
+            self.t = start + done
+            runner = self._ready()
+            part = block.part(done, min(block.states.size, done + self._until - self.t))
+            with runner.in_step():
+                state = runner.play(
+                    world._replace(ahead=world.ahead + self._since - 1), state, part
+                )
+                runner.last_state = state
+                runner.t += part.states.size
+            self._earn(part.rewards)
+            done += part.states.size
+        self.t = start
+        return state
+
+    def _keep_episodes(self) -> None:
+        """Remember the episodes of the runner that has finished."""
+        rows = self._runner_rows(1)
+        if rows.size:
+            rows[-1]["length"] = self.t - rows[-1]["start"]
+            rows[-1]["reason"] = 4
+        self._past_episodes += self._runner_episodes()
+        self._past = np.concatenate([self._past, rows])[-_EPISODES_KEPT:]
+
+    def _runner_episodes(self) -> int:
+        return int(self._runner.n_episodes) if isinstance(self._runner, Planner) else 0
+
+    def _runner_rows(self, first: int) -> NDArray[np.void]:
+        if not isinstance(self._runner, Planner):
+            return no_rows()
+        rows = self._runner.episode_rows(first)
+        rows["start"] += self._since - 1
+        return rows
+
+    @property
+    def n_episodes(self) -> int:
+        """How many episodes have started."""
+        return self._past_episodes + self._runner_episodes()
+
+    def episode_rows(self, first: int) -> NDArray[np.void]:
+        """Return the episodes from number `first` (from 1 on) to the current one, as rows."""
+        oldest = self._past_episodes - self._past.size + 1
+        past = self._past[max(0, first - oldest) :]
+        return np.concatenate([past, self._runner_rows(max(1, first - self._past_episodes))])
+
+    @property
+    def episode(self) -> Episode | None:
+        """The current episode; None before the first decision."""
+        rows = self.episode_rows(self.n_episodes)
+        if not rows.size:
+            return None
+        rows = rows[-1:]
+        rows["length"] = self.t - rows["start"]
+        return Episodes(rows)[0]
+
+    def _saved(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        values = {
+            "since": self._since,
+            "until": self._until,
+            "earned": self._sum.tolist(),
+            "episodes": self._past_episodes,
+        }
+        if self._runner is None:
+            return values, {}
+        return values, {"runner": np.frombuffer(self._runner.state(), np.uint8)}
+
+    def _restored(self, values: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
+        self._since = as_integer(values["since"], "since", low=1, high=self.t)
+        self._until = as_integer(values["until"], "until", low=self._since)
+        self._sum[:] = [as_real(part, "earned") for part in values["earned"]]
+        self._past_episodes = as_integer(values["episodes"], "episodes", low=0, high=self.t)
+        if "runner" not in arrays:
+            if self.t > 1 or self._pending is not None:
+                raise StateError("it does not say who acts", field="state", fix="restore a copy")
+            return
+        self._runner = self._restored_runner(arrays["runner"].tobytes())
+        pending = self._runner._pending
+        if self._runner.t + self._since - 1 != self.t or pending != self._pending:
+            raise StateError(
+                "the clocks of the agent and of who acts for it disagree",
+                field="state",
+                fix="restore the agent from another copy",
+            )
+
+    @abstractmethod
+    def _restored_runner(self, data: bytes) -> Agent:
+        """Return the runner that was saved."""

@@ -1,0 +1,269 @@
+"""Learners that forget everything now and then: UCRL2 with restarts, variation-aware UCRL.
+
+A restart starts the learner's own clock anew, so its radii and its precision are those of a fresh
+learner. Constants of the two papers are recalled, not copied from them.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from windage.agents.base import Budgets, warn
+from windage.agents.episodic import Pace
+from windage.agents.optimistic import OptimisticAgent
+from windage.agents.ucrl2 import UCRL2
+from windage.errors import InputError, ParameterWarning
+from windage.inputs import as_horizon, as_integer, as_real, require_memory
+from windage.learn.confidence import over_pairs
+from windage.learn.radii import Radii
+from windage.learn.window import as_restarts
+from windage.spaces import StateActions, as_space
+
+__all__ = ["RestartedUCRL2", "VariationAwareUCRL", "cubic_restarts", "restart_times"]
+
+
+def cubic_restarts(changes: int, horizon: int) -> NDArray[np.int64]:
+    """Return the times ceil(i^3 / l^2) after 1, for l changes: phases that slowly grow.
+
+    >>> cubic_restarts(2, 20).tolist()
+    [2, 7, 16]
+    """
+    T = as_horizon(horizon)
+    l = as_integer(changes, "changes", low=0, high=T)  # noqa: E741 - the paper's letter
+    if l == 0:
+        return np.empty(0, np.int64)
+    last = int((T * l * l) ** (1 / 3)) + 2
+    require_memory(64 * last, "restarts", fix="restart at a fixed period")
+    i = np.arange(1, last + 1)
+    # i^3 / l^2 in whole numbers below 2^63: i^2 = (a l + b) l + c, and so on
+    rows, rest = np.divmod(i * i, l * l)
+    a, b = np.divmod(rest, l)
+    whole, more = np.divmod(i * a, l)
+    carried, left = np.divmod(i * b, l)
+    extra, over = np.divmod(more + carried, l)
+    times = i * rows + whole + extra + ((over > 0) | (left > 0))
+    return np.unique(times[(times > 1) & (times <= T)])
+
+
+def restart_times(value: ArrayLike | int, horizon: int) -> NDArray[np.int64]:
+    """Return the times of restarts: those given, or all multiples of a period plus 1."""
+    T = as_horizon(horizon)
+    if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
+        period = as_integer(value, "restarts", low=1)
+        require_memory(8 * (T // period), "restarts", fix="choose a longer period")
+        return np.arange(1 + period, T + 1, period)
+    return as_restarts(value)
+
+
+class RestartedUCRL2(UCRL2):
+    """UCRL2 that starts anew at given times (Jaksch, Ortner, Auer 2010, section 5).
+
+    Parameters
+    ----------
+    restarts
+        Rising times, from 2 on, at which everything is forgotten; or a period P for the times
+        1 + P, 1 + 2 P, ... `tuned` takes the times ceil(i^3 / l^2) for l known changes.
+
+    The other parameters are those of `UCRL2`; delta is that of each phase.
+
+    Examples
+    --------
+    >>> agent = RestartedUCRL2.tuned(StateActions([2, 2]), horizon=100, changes=2)
+    >>> agent.restarts.tolist()
+    [2, 7, 16, 32, 54, 86]
+    """
+
+    id: ClassVar[str] = "ucrl2-restarts"
+    told: ClassVar[tuple[str, ...]] = ("l",)
+    covers_drift: ClassVar[bool | None] = True
+    bound: ClassVar[str] = "l^(1/3) T^(2/3) D S sqrt(A log T), l changes"
+    source: ClassVar[str] = "Jaksch, Ortner, Auer 2010 (constants recalled)"
+
+    def __init__(
+        self, space: StateActions, *, horizon: int, restarts: ArrayLike | int, **options: Any
+    ) -> None:
+        self.restarts = restart_times(restarts, horizon)
+        super().__init__(space, horizon=horizon, **options)
+        if self.restarts.size * space.n_pairs > self.horizon:
+            warn(
+                f"{self.restarts.size} restarts in {self.horizon} steps leave less than a step for "
+                "each pair: nothing can be learned in between",
+                ParameterWarning,
+                stacklevel=2,
+            )
+
+    def _pace(self) -> Pace:
+        return Pace(restarts=self.restarts)
+
+    @classmethod
+    def tuned(cls, space: StateActions, *, horizon: int, changes: int, **options: Any) -> Self:
+        """Return the agent for l = `changes` known changes, that restarts at ceil(i^3 / l^2)."""
+        return cls(space, horizon=horizon, restarts=cubic_restarts(changes, horizon), **options)
+
+    @classmethod
+    def configured(
+        cls, space: StateActions, *, horizon: int, budgets: Budgets | None = None, **options: Any
+    ) -> Self:
+        """Return the agent for these options; `restarts` may be "tuned" or "changes".
+
+        "tuned" needs the number of changes, "changes" restarts at each of them: both take budgets.
+        """
+        options["restarts"] = configured_restarts(
+            options.get("restarts", "tuned"), horizon, budgets
+        )
+        return cls(space, horizon=horizon, **options)
+
+    def configuration(self) -> dict[str, Any]:
+        """Return the arguments this agent was made with, as plain data."""
+        return super().configuration() | {"restarts": self.restarts.tolist()}
+
+
+def configured_restarts(
+    word: ArrayLike | str, horizon: int, budgets: Budgets | None
+) -> ArrayLike | int:
+    """Return the times that a word such as "tuned" or "changes" stands for."""
+    if not isinstance(word, str):
+        return word
+    if word not in ("tuned", "changes"):
+        raise InputError(
+            f"{word!r} is unknown",
+            field="restarts",
+            fix='pass times, a period, "tuned" or "changes"',
+        )
+    for name in ("changes", "change_times"):
+        if not hasattr(budgets, name):
+            raise InputError(
+                f'is "{word}", and it is not known how often the model changes',
+                field="restarts",
+                fix="pass budgets=model.budgets(), or restarts=[times]",
+            )
+    if word == "changes":
+        times: NDArray[np.int64] = budgets.change_times  # type: ignore[union-attr]
+        return times
+    return cubic_restarts(budgets.changes, horizon)  # type: ignore[union-attr]
+
+
+class VariationAwareUCRL(OptimisticAgent):
+    """UCRL with restarts whose sets are as much wider as the model varies in each phase.
+
+    It must be told B_r and B_p of every phase, the truth, so it is an informed baseline: the
+    widening of SWUCRL2-CW with the exact local budget, for rewards too (Ortner, Gajane, Auer 2019).
+
+    Parameters
+    ----------
+    restarts
+        Times at which phases begin; the first begins at t = 1.
+    reward_variation, transition_variation
+        B_r and B_p of every phase, one number more than restarts. `informed` finds them.
+
+    The other parameters are those of `SWUCRL2CW`.
+
+    Examples
+    --------
+    >>> import windage as wd
+    >>> model = wd.envs.make("two-state-cosine", horizon=1000)
+    >>> agent = VariationAwareUCRL.informed(model.space, horizon=1000, budgets=model.budgets())
+    >>> agent.restarts.tolist()[:3]
+    [2, 3, 4]
+    """
+
+    id: ClassVar[str] = "va-ucrl"
+    told: ClassVar[tuple[str, ...]] = ("B_r", "B_p", "both of every phase")
+    covers_drift: ClassVar[bool | None] = True
+    bound: ClassVar[str] = "(B_r + B_p)^(1/3) T^(2/3) D S sqrt(A), up to logs"
+    source: ClassVar[str] = "Ortner, Gajane, Auer 2019 (constants recalled)"
+    default_radii: ClassVar[str] = "varying"
+
+    def __init__(
+        self,
+        space: StateActions,
+        *,
+        horizon: int,
+        restarts: ArrayLike | int,
+        reward_variation: ArrayLike,
+        transition_variation: ArrayLike,
+        delta: float = 0.05,
+        radii: Radii | str | dict[str, Any] | None = None,
+        ties: str = "random",
+        slack: float = 0.0,
+        reward_range: tuple[float, float] | None = None,
+        warm_start: bool = True,
+        seed: int = 0,
+    ) -> None:
+        self.restarts = restart_times(restarts, horizon)
+        phases = StateActions([self.restarts.size + 1])
+        given = {"reward_variation": reward_variation, "transition_variation": transition_variation}
+        r, p = (over_pairs(value, name, phases) for name, value in given.items())
+        self.reward_variation, self.transition_variation = r, p
+        super().__init__(
+            space,
+            horizon=horizon,
+            pace=Pace(restarts=self.restarts),
+            delta=delta,
+            radii=Radii.varying() if radii is None else radii,
+            widening=0.0,
+            widenings=np.stack([r, p], axis=1),
+            clip=True,
+            ties=ties,
+            slack=slack,
+            warm_start=warm_start,
+            seed=seed,
+            reward_range=reward_range,
+        )
+
+    @classmethod
+    def informed(
+        cls, space: StateActions, *, horizon: int, budgets: Budgets, **options: Any
+    ) -> Self:
+        """Return the agent with phases of ceil(i^2 / V^2) steps, V = B_r + B_p of the model."""
+        T = as_horizon(horizon)
+        if not hasattr(budgets, "between"):
+            raise InputError(
+                f"{budgets!r} does not tell the variation of a phase",
+                field="budgets",
+                fix="pass drifting.budgets()",
+            )
+        V = as_real(budgets.reward + budgets.transition, "budgets", low=0.0)
+        starts = [1]
+        while V > 0.0 and starts[-1] <= T:
+            starts.append(starts[-1] + math.ceil((len(starts) / V) ** 2))
+        starts = [t for t in starts if t <= T]
+        parts = [
+            budgets.between(first, last)
+            for first, last in zip(starts, [*(t - 1 for t in starts[1:]), T], strict=True)
+        ]
+        return cls(
+            as_space(space),
+            horizon=T,
+            restarts=starts[1:],
+            reward_variation=[part.reward for part in parts],
+            transition_variation=[part.transition for part in parts],
+            **options,
+        )
+
+    @classmethod
+    def configured(
+        cls, space: StateActions, *, horizon: int, budgets: Budgets | None = None, **options: Any
+    ) -> Self:
+        """Return the agent for these options; phases that are not given are those of `informed`."""
+        if "restarts" in options:
+            return cls(space, horizon=horizon, **options)
+        if budgets is None:
+            raise InputError(
+                "there are no budgets, and the variation of every phase must be known",
+                field="budgets",
+                fix="pass budgets=model.budgets()",
+            )
+        return cls.informed(space, horizon=horizon, budgets=budgets, **options)
+
+    def configuration(self) -> dict[str, Any]:
+        """Return the arguments this agent was made with, as plain data."""
+        return super().configuration() | {
+            "restarts": self.restarts.tolist(),
+            "reward_variation": self.reward_variation.tolist(),
+            "transition_variation": self.transition_variation.tolist(),
+        }

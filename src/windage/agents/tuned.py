@@ -1,0 +1,37 @@
+"""Words that stand for numbers: "tuned" for known budgets, "oblivious" without them."""
+
+from __future__ import annotations
+
+from windage.agents.base import Budgets
+from windage.errors import InputError
+from windage.inputs import as_choice
+from windage.learn import tuning
+from windage.spaces import StateActions, as_space
+
+__all__ = ["chosen", "tunings"]
+
+
+def tunings(space: StateActions, horizon: int, budgets: Budgets | None) -> dict[str, tuning.Tuning]:
+    """Return W and eta under each word that has a meaning here."""
+    best = {"oblivious": tuning.oblivious(as_space(space), horizon)}
+    if budgets is not None:
+        given = space, horizon, budgets.reward, budgets.transition
+        best["tuned"] = tuning.Tuning(
+            tuning.optimal_window(*given), tuning.optimal_widening(*given)
+        )
+        if space.n_states == 1:  # the theorem does not speak of bandits, a remark does
+            best["tuned"] = tuning.bandit(space, horizon, budgets.reward)
+    return best
+
+
+def chosen(word: str | None, field: str, best: dict[str, tuning.Tuning]) -> tuning.Tuning:
+    """Return the tuning a word stands for; nothing said is "tuned" if that has a meaning."""
+    if word is None:
+        word = "tuned" if "tuned" in best else "oblivious"
+    if word == "tuned" and "tuned" not in best:
+        raise InputError(
+            'is "tuned", and there are no budgets',
+            field=field,
+            fix='pass budgets=model.budgets(), or "oblivious"',
+        )
+    return best[as_choice(word, field, best)]
