@@ -29,7 +29,9 @@ SCALES = (1.0, 0.1)
 def measure() -> dict[str, float]:
     """Ratios of whole runs, of EVI, of threads; megabytes of a large model."""
     warnings.simplefilter("ignore", wd.GuaranteeWarning)
-    return {**_runs(), **_peer(), **_planning(), **_chains(), **_large(), **_threads()}
+    return {
+        **_runs(), **_borl(), **_peer(), **_planning(), **_chains(), **_large(), **_threads(),
+    }  # fmt: skip
 
 
 def _models() -> dict[str, wd.DriftingMDP]:
@@ -87,6 +89,23 @@ def _seconds(model: wd.DriftingMDP, steps: int, scale: float, **options: object)
     """CPU seconds of a run, without what it takes to make the agent."""
     agents = iter([_agent(model, scale, **options) for _ in range(4)])
     return cpu_seconds(lambda: wd.run(model, next(agents), steps=steps, record="totals"), 3)
+
+
+def _borl() -> dict[str, float]:
+    """BORL beside SWUCRL2-CW with W* and eta*, and its shortest window beside its longest."""
+    model = _models()["random 100x4"]
+
+    def seconds(**options: object) -> float:
+        agents = iter([wd.BORL(model.space, horizon=T, **options) for _ in range(4)])
+        return cpu_seconds(lambda: wd.run(model, next(agents), record="totals"), 3)
+
+    arms = wd.BORL(model.space, horizon=T).arms
+    short, long = (min(arms), max(arms))
+    return {
+        "random 100x4: BORL / SWUCRL2-CW at W*, eta*, T = 1e6": seconds() / _seconds(model, T, 1.0),
+        f"random 100x4: blocks of W = {short[0]} / of W = {long[0]}": seconds(arms=[short])
+        / seconds(arms=[long]),
+    }
 
 
 PEER = """
@@ -199,6 +218,7 @@ def _region(states: int, rng: np.random.Generator) -> wd.ConfidenceRegion:
 
 def _planning() -> dict[str, float]:
     from windage.kernels import evi as kernel
+    from windage.kernels import plan as plans
 
     found: dict[str, float] = {}
     rng = np.random.default_rng(3)
@@ -231,7 +251,7 @@ def _planning() -> dict[str, float]:
         def ours(plan: object = plan, rounds: int = rounds) -> None:
             for _ in range(rounds):
                 plan.u[:] = 0.0
-                kernel.transpose(plan)
+                plans.transpose(plan)
                 assert kernel.solve(plan, 1e-3, True, 100_000)
 
         slow = cpu_seconds(dense, 3) / rounds * (plain.sweeps / sweeps)
@@ -244,6 +264,7 @@ def _planning() -> dict[str, float]:
 def _chains() -> dict[str, float]:
     """Slow chains of 200 states, planned again when the window has 2 % new samples."""
     from windage.kernels import evi as kernel
+    from windage.kernels import plan as plans
 
     found: dict[str, float] = {}
     rng = np.random.default_rng(5)
@@ -269,7 +290,7 @@ def _chains() -> dict[str, float]:
             def work() -> None:
                 for _ in range(20):
                     plan.u[:] = u
-                    kernel.transpose(plan)
+                    plans.transpose(plan)
                     assert kernel.solve(plan, 1e-3, quick, 1_000_000)
 
             return cpu_seconds(work, 3)

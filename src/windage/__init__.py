@@ -12,14 +12,17 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 _HOME = {
+    "BORL": "agents.borl",
     "CallOrderError": "errors",
     "ConfidenceRegion": "learn.confidence",
     "DifferentialQ": "agents.diffq",
     "Doubling": "agents.doubling",
     "DriftingMDP": "drift",
+    "Exp3P": "masters.exp3p",
     "GuaranteeWarning": "errors",
     "HorizonReached": "errors",
     "InputError": "errors",
+    "MASTER": "agents.master",
     "MDP": "mdp",
     "ModelError": "errors",
     "Noise": "noise",
@@ -51,9 +54,11 @@ _HOME = {
     "plan": "plans",
     "run": "simulate",
 }
-_ROOMS = ("agents", "envs", "schedules", "simulate", "streams", "testing")
+_ROOMS = ("agents", "envs", "masters", "schedules", "simulate", "streams", "testing")
 
 __all__ = [
+    "BORL",
+    "MASTER",
     "MDP",
     "PSRL",
     "SWPSRL",
@@ -67,6 +72,7 @@ __all__ = [
     "DifferentialQ",
     "Doubling",
     "DriftingMDP",
+    "Exp3P",
     "GuaranteeWarning",
     "HorizonReached",
     "InputError",
@@ -90,6 +96,7 @@ __all__ = [
     "evi",
     "gain_lp",
     "load",
+    "masters",
     "optimal_widening",
     "optimal_window",
     "plan",
@@ -101,9 +108,11 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from windage import agents, envs, schedules, simulate, streams, testing
+    from windage import agents, envs, masters, schedules, simulate, streams, testing
+    from windage.agents.borl import BORL
     from windage.agents.diffq import DifferentialQ
     from windage.agents.doubling import Doubling
+    from windage.agents.master import MASTER
     from windage.agents.psrl import PSRL, SWPSRL, RestartedPSRL
     from windage.agents.restarts import RestartedUCRL2, VariationAwareUCRL
     from windage.agents.swucrl2cw import SWUCRL2, SWUCRL2CW
@@ -125,6 +134,7 @@ if TYPE_CHECKING:
     from windage.learn.evi import OptimisticModel, evi
     from windage.learn.radii import Radii
     from windage.learn.tuning import optimal_widening, optimal_window
+    from windage.masters.exp3p import Exp3P
     from windage.mdp import MDP, gain_lp
     from windage.noise import Noise
     from windage.oracle.comparator import benchmark_gap

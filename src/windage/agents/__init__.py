@@ -7,25 +7,38 @@ from typing import Any
 
 from windage.agents.base import Agent, Budgets
 from windage.agents.blob import unpack
+from windage.agents.bob import BOB
+from windage.agents.borl import BORL
 from windage.agents.diffq import DifferentialQ
 from windage.agents.doubling import Doubling
+from windage.agents.indices import DUCB, SWUCB, UCB1
 from windage.agents.informed import FiniteHorizonAgent, MyopicAgent, OracleAgent
+from windage.agents.master import MASTER
 from windage.agents.practical import PracticalSWUCRL2CW
 from windage.agents.psrl import PSRL, SWPSRL, RestartedPSRL
 from windage.agents.restarts import RestartedUCRL2, VariationAwareUCRL
 from windage.agents.simple import RandomAgent
 from windage.agents.swucrl2cw import SWUCRL2, SWUCRL2CW
 from windage.agents.ucrl2 import SWUCRL, UCRL2, UCRL2B
+from windage.agents.weights import EXP3S, REXP3
 from windage.errors import InputError, StateError
 from windage.inputs import as_choice
 from windage.spaces import StateActions
 
 __all__ = [
+    "BOB",
+    "BORL",
+    "DUCB",
+    "EXP3S",
+    "MASTER",
     "PSRL",
+    "REXP3",
     "SWPSRL",
+    "SWUCB",
     "SWUCRL",
     "SWUCRL2",
     "SWUCRL2CW",
+    "UCB1",
     "UCRL2",
     "UCRL2B",
     "Agent",
@@ -48,9 +61,9 @@ __all__ = [
 ]
 
 _AGENTS = (
-    SWUCRL2CW, PracticalSWUCRL2CW, SWUCRL2, UCRL2, RestartedUCRL2, SWUCRL, VariationAwareUCRL,
-    UCRL2B, PSRL, SWPSRL, RestartedPSRL, DifferentialQ, RandomAgent, OracleAgent,
-    FiniteHorizonAgent, MyopicAgent,
+    SWUCRL2CW, PracticalSWUCRL2CW, SWUCRL2, BORL, UCRL2, RestartedUCRL2, SWUCRL,
+    VariationAwareUCRL, UCRL2B, PSRL, SWPSRL, RestartedPSRL, DifferentialQ, MASTER, RandomAgent,
+    OracleAgent, FiniteHorizonAgent, MyopicAgent, UCB1, SWUCB, DUCB, REXP3, EXP3S, BOB,
 )  # fmt: skip
 _BY_ID: dict[str, type[Agent]] = {agent.id: agent for agent in _AGENTS}
 

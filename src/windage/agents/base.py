@@ -23,7 +23,7 @@ from windage.errors import CallOrderError, HorizonReached, InputError, StateErro
 from windage.inputs import as_horizon, as_integer, as_real, as_seed
 from windage.spaces import StateActions, as_space
 
-__all__ = ["Agent", "Budgets", "warn"]
+__all__ = ["Agent", "Budgets", "KnownBudgets", "quietly", "warn"]
 
 A = TypeVar("A", bound="Agent")
 
@@ -200,7 +200,7 @@ class Agent(ABC):
             )
         with _impossible():
             options = cls._options(blob.configuration) | given
-            agent = _quietly(cls, StateActions(**options.pop("space")), options)
+            agent = quietly(cls, StateActions(**options.pop("space")), options)
         return agent._continued(blob)
 
     def _continued(self, blob: Blob) -> Self:
@@ -288,7 +288,8 @@ def warn(message: str, category: type[Warning], stacklevel: int) -> None:
         warnings.warn(message, category, stacklevel=stacklevel + 1)
 
 
-def _quietly(kind: type[A], space: StateActions, options: dict[str, Any]) -> A:
+def quietly(kind: type[A], space: StateActions, options: dict[str, Any]) -> A:
+    """Make an agent whose warnings somebody else has given, or will give, already."""
     token = _restoring.set(True)
     try:
         return kind(space, **options)

@@ -20,7 +20,7 @@ __all__ = ["Blob", "array_like", "pack", "unpack"]
 
 _MAGIC = b"windage agent\n"
 _FORMAT = 1
-_DTYPES = ("|b1", "<i4", "<i8", "<u8", "<f8")
+_DTYPES = ("|b1", "|u1", "<i4", "<i8", "<u8", "<f8")
 
 
 class Blob(msgspec.Struct, frozen=True):

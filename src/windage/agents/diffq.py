@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -9,6 +10,7 @@ from numpy.typing import NDArray
 
 from windage.agents.base import Agent
 from windage.agents.blob import array_like
+from windage.errors import InputError
 from windage.inputs import as_real
 from windage.spaces import StateActions
 from windage.streams import key
@@ -69,6 +71,7 @@ class DifferentialQ(Agent):
         from windage.kernels.diffq import Critic
 
         low, high = self.reward_range or (0.0, 1.0)
+        least, most = self.reward_range or (-math.inf, math.inf)
         self._critic = Critic(
             values=np.zeros(space.n_pairs),
             gain=np.zeros(1),
@@ -79,6 +82,8 @@ class DifferentialQ(Agent):
             exploration=self.exploration,
             low=low,
             width=high - low,
+            least=least,
+            most=most,
         )
 
     @property
@@ -105,7 +110,18 @@ class DifferentialQ(Agent):
         """Play a whole block in one compiled loop; returns the state it ends in."""
         from windage.kernels.diffq import play
 
-        return int(play(self._critic, world, state, self.t, *block))
+        state, n = play(self._critic, world, state, self.t, *block)
+        if n < block.states.size:
+            self.last_state = int(state)
+            self.t += n
+            raise InputError(
+                f"{block.rewards[n]} is not in the declared range "
+                f"[{self._critic.least:g}, {self._critic.most:g}]",
+                field="reward",
+                where=f"t={self.t}",
+                fix="declare a wider reward_range, or none",
+            )
+        return int(state)
 
     def configuration(self) -> dict[str, Any]:
         """Return the arguments this agent was made with, as plain data."""

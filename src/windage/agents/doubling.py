@@ -10,6 +10,7 @@ from windage.agents.blob import unpack
 from windage.agents.relay import Relay
 from windage.errors import InputError, StateError
 from windage.inputs import LAST_TIME, as_integer
+from windage.spaces import StateActions
 
 __all__ = ["Doubling"]
 
@@ -50,7 +51,9 @@ class Doubling(Relay):
             )
         self._make = make_agent
         self.first = as_integer(first, "first", low=1, high=LAST_TIME)
+        self._space: StateActions | None = None
         made = self._made(self.first)
+        self._space = made.space
         super().__init__(
             made.space, horizon=LAST_TIME, seed=made.seed, reward_range=made.reward_range
         )
@@ -59,12 +62,17 @@ class Doubling(Relay):
 
     def _made(self, horizon: int) -> Agent:
         agent = self._make(horizon)
-        if not isinstance(agent, Agent) or agent.horizon < horizon or agent.t > 1:
+        if (
+            not isinstance(agent, Agent)
+            or agent.horizon < horizon
+            or agent.t > 1
+            or agent.space != (self._space or agent.space)
+        ):
             raise InputError(
                 f"returned {agent!r}",
                 field="make_agent",
                 where=f"horizon {horizon}",
-                fix="return a new windage.agents.Agent for this horizon",
+                fix="return a new windage.agents.Agent for this horizon, always for the same space",
             )
         return agent
 
@@ -80,7 +88,8 @@ class Doubling(Relay):
 
     def configuration(self) -> dict[str, Any]:
         """Return what this agent was made with; the function is given again to `from_state`."""
-        return {"first": self.first, "agent": self._made(self.first).id}
+        made = self._made(self.first)
+        return {"first": self.first, "agent": made.id, "actions": made.space.counts.tolist()}
 
     @classmethod
     def from_state(cls, data: bytes, **given: Any) -> Self:

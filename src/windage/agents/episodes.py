@@ -112,6 +112,6 @@ class Episodes:
 
 def no_rows() -> NDArray[np.void]:
     """Return the episodes of an agent that has none."""
-    from windage.kernels.learner import LOG
+    from windage.kernels.rules import LOG
 
     return np.empty(0, LOG)

@@ -28,9 +28,9 @@ from windage.spaces import StateActions
 from windage.streams import key
 
 if TYPE_CHECKING:
-    from windage.kernels.evi import Plan
-    from windage.kernels.learner import Learner
+    from windage.kernels.plan import Plan
     from windage.kernels.play import Block
+    from windage.kernels.rules import Learner
     from windage.kernels.world import World
 
 __all__ = ["EpisodicAgent", "Pace"]
@@ -40,6 +40,7 @@ _LARGEST = 1e290  # rewards up to here can be summed over any horizon
 
 _NONE: NDArray[np.int64] = np.empty(0, np.int64)
 _FIXED: NDArray[np.float64] = np.empty((0, 2))
+_NO_STEPS: NDArray[np.float64] = np.empty(0)
 
 
 @dataclass(frozen=True)
@@ -110,16 +111,18 @@ class EpisodicAgent(Agent):
         return Window(self.space, width, restarts=self._restarts, squares=self._squares)
 
     def _fresh(self, pace: Pace, rules: dict[str, Any]) -> Learner:
-        from windage.kernels.learner import DUE, FIRST, LOG, LOOK, SETS, Learner, Rules
+        from windage.kernels.rules import DUE, FIRST, LOG, LOOK, SETS, Learner, Rules
 
         low, high = self.reward_range or (0.0, 1.0)
-        least, most = self.reward_range or (-math.inf, math.inf)
+        least, most = self.reward_range or (-self._largest, self._largest)
         plain: dict[str, Any] = {
             "radii": np.zeros((2, 4)),
             "by_time": False,
             "boxes": False,
             "clip": True,
             "widenings": _FIXED,
+            "ladder": _NO_STEPS,
+            "most_span": math.inf,
             "drawn": False,
             "rounded": False,
             "prior": 1.0,
@@ -218,17 +221,19 @@ class EpisodicAgent(Agent):
     def play(self, world: World, state: int, block: Block) -> int:
         """Play a whole block in one compiled loop; returns the state it ends in."""
         from windage.kernels import learner
+        from windage.kernels.rules import NOT_CONVERGED, PLAYED
 
         self._make_room(block.states.size)
         state, n, how = learner.play(self._learner, world, state, self.t, *block)
         self._notice_scale()
-        if how != learner.PLAYED:
+        if how != PLAYED:
             self.last_state = int(state)
             self.t += n
-            if how == learner.NOT_CONVERGED:
+            if how == NOT_CONVERGED:
                 raise self._not_converged()
             raise InputError(
-                f"{block.rewards[n]} is not in the declared range "
+                f"{block.rewards[n]} is not in the "
+                f"{'declared' if self.reward_range else 'largest possible'} range "
                 f"[{self._learner.rules.least:g}, {self._learner.rules.most:g}]",
                 field="reward",
                 where=f"t={self.t}",
@@ -288,6 +293,19 @@ class EpisodicAgent(Agent):
         finally:
             self.preloaded = self._window.ahead = int(self._window.memory.clock[0])
 
+    def preload_all(
+        self, pairs: NDArray[np.int64], rewards: NDArray[np.float64], afters: NDArray[np.int64]
+    ) -> None:
+        """`preload` many checked samples at once, by pair, into an agent that has none yet."""
+        from windage.kernels.learner import observe_all
+
+        if pairs.size > 0:
+            self._let_the_past_go()
+            self._window.ahead = pairs.size
+            self._make_room(pairs.size)
+            observe_all(self._learner, LAST_TIME + 1, pairs, rewards, afters)
+            self.preloaded = pairs.size
+
     def _let_the_past_go(self) -> None:
         """Give an empty agent a window, even one that would forget nothing of the horizon."""
         if self._width is not None and self._window.width is None:
@@ -325,8 +343,6 @@ class EpisodicAgent(Agent):
         return {"preloaded": self.preloaded, "episode": row.item()}, arrays
 
     def _restored(self, values: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
-        from windage.kernels.learner import put_widening
-
         self.preloaded = as_integer(values["preloaded"], "preloaded", low=0)
         if self.preloaded > 0:
             self._let_the_past_go()
@@ -338,7 +354,6 @@ class EpisodicAgent(Agent):
         self._use_window()
         for name, mine in survivors(self._learner).items():
             mine[:] = array_like(mine, arrays, name)
-        put_widening(self._learner)
         samples = self.preloaded + self.t - 1
         require_possible(self._learner, self._window, self.t, samples, tuple(values["episode"]))
         self._learner.log[self.n_episodes % self._rows] = tuple(values["episode"])
@@ -346,4 +361,9 @@ class EpisodicAgent(Agent):
     def _check_reward(self, reward: object) -> float:
         if self.reward_range is not None:
             return super()._check_reward(reward)
-        return as_real(reward, "reward", low=-_LARGEST, high=_LARGEST)
+        return as_real(reward, "reward", low=-self._largest, high=self._largest)
+
+    @property
+    def _largest(self) -> float:
+        """The largest reward that is taken without a declared range."""
+        return math.sqrt(_LARGEST) if self._squares else _LARGEST

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from windage.learn.confidence import ConfidenceRegion
 
 if TYPE_CHECKING:
-    from windage.kernels.learner import Learner, Rules
+    from windage.kernels.rules import Learner, Rules
 
 __all__ = ["ActionReport", "Explanation", "reports"]
 

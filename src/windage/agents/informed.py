@@ -131,6 +131,7 @@ class OracleAgent(InformedAgent):
     """
 
     id: ClassVar[str] = "oracle"
+    bound: ClassVar[str] = "small: only what changing policies costs"
 
     def _policies(self, first: int, last: int) -> Policies:
         changed = np.concatenate([[True], self._moved(first, last)])
@@ -169,6 +170,7 @@ class FiniteHorizonAgent(InformedAgent):
     """
 
     id: ClassVar[str] = "finite-horizon"
+    bound: ClassVar[str] = "the least of all; it may be negative"
 
     @functools.cached_property
     def _optimum(self) -> comparator.FiniteHorizon:

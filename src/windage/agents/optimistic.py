@@ -6,6 +6,7 @@ parameters.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -72,6 +73,7 @@ class OptimisticAgent(EpisodicAgent):
         }
         if widenings is not None:
             rules["widenings"] = widenings
+        rules |= self._more_rules()
         super().__init__(
             space,
             horizon=horizon,
@@ -82,6 +84,10 @@ class OptimisticAgent(EpisodicAgent):
             eta=_widening(widening, space),
             squares=self.radii.makes_boxes,
         )
+
+    def _more_rules(self) -> dict[str, Any]:
+        """Return rules of the compiled learner that only a subclass has."""
+        return {}
 
     def _room_for_draws(self) -> int:
         if self.ties != "sampled":
@@ -98,7 +104,8 @@ class OptimisticAgent(EpisodicAgent):
         eta = self._learner.sets["eta"].copy()
         n = np.asarray(counts.sum(axis=1)).ravel()
         visited = (self._learner.sets["visits"] > 0) & (n > 0)
-        p_hat = counts.multiply(1.0 / np.maximum(n, 1)[:, None]).tocsr()
+        p_hat = counts.astype(np.float64)
+        p_hat.data /= np.repeat(n, np.diff(counts.indptr))  # n / n is 1; n (1 / n) may not be
         if self.radii.makes_boxes:
             require_memory(24 * p_hat.shape[0] * p_hat.shape[1], "region", fix="use L1 radii")
             spread = np.sqrt(p_hat.toarray() * (1.0 - p_hat.toarray()))
@@ -109,7 +116,7 @@ class OptimisticAgent(EpisodicAgent):
 
     def explain(self, s: int) -> Explanation:
         """Say what the current episode knows of each action of a state, and hopes for."""
-        from windage.kernels.learner import DUE, GOING_ON, PLANNED
+        from windage.kernels.rules import DUE, GOING_ON, PLANNED
 
         state = self.space.check_state(s)
         episode, learner = self.episode, self._learner
@@ -148,15 +155,18 @@ class OptimisticAgent(EpisodicAgent):
 
     def _reward_radius(self, pair: int) -> float:
         from windage.kernels.memory import variance
+        from windage.kernels.radii import bernstein
 
         visits, lift = self._learner.sets[["visits", "lift"]][pair]
+        if self.radii.makes_boxes:  # rewards outside [0, 1] may vary by more than 1/4
+            root, rest = bernstein(self._learner.rules.radii[0], visits)
+            return float(lift + root * math.sqrt(variance(self._window.memory, pair)) + rest)
         return float(lift) + self.radii.reward(
             int(visits),
             space=self.space,
             horizon=self.horizon,
             delta=self.delta,
             t=int(self._learner.now[1]) - self._origin(),
-            variance=min(float(variance(self._window.memory, pair)), 0.25),
         )
 
     def configuration(self) -> dict[str, Any]:

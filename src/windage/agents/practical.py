@@ -1,6 +1,6 @@
 """SWUCRL2-CW for practice: tight valid radii, and optimism as a constraint instead of the aim.
 
-The argument, in two steps (spec I1 and I2).
+The argument, in three steps (the first two are I1 and I2 of the specification).
 
 1. Laplace radii hold at all visit counts at once, with the confidence Lemma 1 asks for, so that
    Theorem 1 holds with them as it stands. They need far fewer visits to say anything.
@@ -14,7 +14,14 @@ The argument, in two steps (spec I1 and I2).
 
    that is c times the order of Theorem 1 (D >= 1 for S >= 2): the order is kept for every constant
    c. Without budgets, c S^(2/3) A^(1/2) T^(-1/4) keeps that of the oblivious tuning; for one state,
-   c (A B_r / T)^(1/3) that of the remark on bandits.
+   c times the larger of (A B_r / T)^(1/3) and (A / T)^(1/2) that of the remark on bandits.
+
+3. An episode may last only one step longer than the one before, so that the policy is drawn anew
+   often. With M episodes that end for the paper's reasons, about (2 M T)^(1/2) at most end for this
+   one: k of these in a row have 1 + 2 + ... + k steps or more, so the sum of all k^2 / 2 is at most
+   T, and Cauchy and Schwarz do the rest. The proof pays D for each episode; with M of order
+   SA T / W that is D T (SA / W)^(1/2), no more than the term D S A^(1/2) T / W^(1/2) that
+   Theorem 1 has already, up to logs.
 
 Inside the slack, the action that is best in a model drawn from the posterior of the window is
 played. Where the sets say little, that is window PSRL; where they say that an action is bad, it is
@@ -23,27 +30,38 @@ not played, whatever the draw.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 from numpy.typing import ArrayLike
 
 from windage.agents.base import Budgets
+from windage.agents.episodic import Pace
 from windage.agents.swucrl2cw import SWUCRL2CW
 from windage.agents.tuned import chosen, tunings
+from windage.inputs import as_choice
 from windage.learn import tuning
 from windage.learn.radii import Radii
 from windage.spaces import StateActions
 
 __all__ = ["PracticalSWUCRL2CW"]
 
-SLACK = 1.0
+SLACK = 2.0
 """c, the constant before the order of the slack."""
 
 
 class PracticalSWUCRL2CW(SWUCRL2CW):
     """SWUCRL2-CW with Laplace radii and posterior-sampled actions within a slack.
 
-    `SWUCRL2CW.practical` makes one; the parameters are those of `SWUCRL2CW`.
+    `SWUCRL2CW.practical` makes one.
+
+    Parameters
+    ----------
+    episodes
+        "growing": an episode lasts at most one step longer than the one before; "paper": it ends
+        for the paper's reasons only.
+
+    The other parameters are those of `SWUCRL2CW`.
 
     Examples
     --------
@@ -52,10 +70,12 @@ class PracticalSWUCRL2CW(SWUCRL2CW):
     >>> agent = wd.SWUCRL2CW.practical(
     ...     model.space, horizon=model.horizon, reward_budget=3.2, transition_budget=3.2)
     >>> agent.radii.label, agent.ties, round(agent.slack, 2)
-    ('laplace', 'sampled', 0.44)
+    ('laplace', 'sampled', 0.88)
     """
 
     id: ClassVar[str] = "swucrl2-cw-practical"
+    bound: ClassVar[str] = "the order of SWUCRL2-CW's"
+    source: ClassVar[str] = "spec I1, I2; argument in windage.agents.practical"
     default_radii: ClassVar[str] = "laplace"
 
     def __init__(
@@ -68,8 +88,10 @@ class PracticalSWUCRL2CW(SWUCRL2CW):
         slack: float,
         radii: Radii | str | dict[str, Any] | None = None,
         ties: str = "sampled",
+        episodes: str = "growing",
         **options: Any,
     ) -> None:
+        self.episodes = as_choice(episodes, "episodes", ("growing", "paper"))
         super().__init__(
             space,
             horizon=horizon,
@@ -80,6 +102,13 @@ class PracticalSWUCRL2CW(SWUCRL2CW):
             ties=ties,
             **options,
         )
+
+    def _pace(self) -> Pace:
+        return replace(super()._pace(), grows=self.episodes == "growing")
+
+    def configuration(self) -> dict[str, Any]:
+        """Return the arguments this agent was made with, as plain data."""
+        return super().configuration() | {"episodes": self.episodes}
 
     @classmethod
     def configured(

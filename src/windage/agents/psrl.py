@@ -25,7 +25,7 @@ from windage.learn.confidence import blank_plan
 from windage.spaces import StateActions, as_space
 
 if TYPE_CHECKING:
-    from windage.kernels.evi import Plan
+    from windage.kernels.plan import Plan
 
 __all__ = ["PSRL", "SWPSRL", "RestartedPSRL"]
 
@@ -54,7 +54,7 @@ class PSRL(EpisodicAgent):
     id: ClassVar[str] = "psrl"
     covers_drift: ClassVar[bool | None] = False
     bound: ClassVar[str] = "D S sqrt(A T) in expectation over the prior, no drift"
-    source: ClassVar[str] = "Ouyang, Gagrani, Nayyar, Jain 2017 (bound recalled)"
+    source: ClassVar[str] = "Ouyang, Gagrani, Nayyar, Jain 2017, bound recalled"
 
     def __init__(
         self,
@@ -66,7 +66,7 @@ class PSRL(EpisodicAgent):
         reward_range: tuple[float, float] | None = None,
         seed: int = 0,
     ) -> None:
-        self.prior = as_real(prior, "prior", low=0.0, open_low=True)
+        self.prior = as_real(prior, "prior", low=1e-100)
         self.episodes = as_choice(episodes, "episodes", ("tsde", "doubling"))
         super().__init__(
             space,

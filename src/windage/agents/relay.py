@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from windage.agents.base import Agent
 from windage.agents.episodes import Episode, Episodes, Planner, no_rows
-from windage.errors import StateError
+from windage.errors import InputError, StateError
 from windage.inputs import as_integer, as_real
 from windage.spaces import StateActions
 
@@ -46,12 +46,19 @@ class Relay(Agent):
         self._since = 1  # the time at which the runner took over
         self._until = 1  # ... and at which the next one does
         self._sum = np.zeros(2)  # what it has earned so far, and what rounding took from it
-        self._past = no_rows()  # episodes of those before, as far as anyone may still ask
+        # episodes of those before, as far as anyone may still ask: number m in row m % size
+        self._past = np.zeros(min(_EPISODES_KEPT, self.horizon + 8), no_rows().dtype)
         self._past_episodes = 0
+        self._kept_since = 1  # rows before this one were not saved
 
     @abstractmethod
     def _next_runner(self) -> tuple[Agent, int]:
         """Return who acts from `self.t` on, and for how many steps."""
+
+    def _saw(
+        self, pairs: NDArray[np.int64], rewards: NDArray[np.float64], afters: NDArray[Any]
+    ) -> None:
+        """Look at what happened."""
 
     def _finished(self, earned: float) -> None:
         """Learn from what the last runner has earned."""
@@ -67,8 +74,10 @@ class Relay(Agent):
         if self._runner is None or self.t >= self._until:
             if self._runner is not None:
                 self._finished(float(self._sum.sum()))
+            runner, steps = self._next_runner()  # may fail, and be asked again
+            if self._runner is not None:
                 self._keep_episodes()
-            self._runner, steps = self._next_runner()
+            self._runner = runner
             self._since, self._until = self.t, self.t + steps
             self._sum[:] = 0.0
         return self._runner
@@ -80,6 +89,8 @@ class Relay(Agent):
         if self._runner is not None:
             self._runner.observe(state, action, reward, s_next)
             self._earn(np.array([reward]))
+            pair = np.array([self.space.pair(state, action)])
+            self._saw(pair, np.array([reward]), np.array([s_next]))
 
     def _earn(self, rewards: NDArray[np.float64]) -> None:
         """Add up rewards, to the same sum whether they come one by one or together."""
@@ -111,13 +122,26 @@ class Relay(Agent):
             self.t = start + done
             runner = self._ready()
             part = block.part(done, min(block.states.size, done + self._until - self.t))
-            with runner.in_step():
-                state = runner.play(
-                    world._replace(ahead=world.ahead + self._since - 1), state, part
-                )
-                runner.last_state = state
-                runner.t += part.states.size
-            self._earn(part.rewards)
+            shifted, before = world._replace(ahead=world.ahead + self._since - 1), runner.t
+            try:
+                with runner.in_step():
+                    state = runner.play(shifted, state, part)
+                    runner.last_state = state
+                    runner.t += part.states.size
+            except InputError as err:  # about a reward, at a time of the runner's own clock
+                raise InputError(
+                    err.problem,
+                    field=err.field,
+                    where=f"t={runner.t + self._since - 1}",
+                    fix=err.fix,
+                ) from None
+            finally:  # what was played counts, also when it was cut short
+                played = part.head(runner.t - before)
+                if played.states.size > 0:
+                    self.last_state = runner.last_state
+                    self._earn(played.rewards)
+                    afters = np.append(played.states[1:], runner.last_state)
+                    self._saw(played.pairs, played.rewards, afters)
             done += part.states.size
         self.t = start
         return state
@@ -129,7 +153,9 @@ class Relay(Agent):
             rows[-1]["length"] = self.t - rows[-1]["start"]
             rows[-1]["reason"] = 4
         self._past_episodes += self._runner_episodes()
-        self._past = np.concatenate([self._past, rows])[-_EPISODES_KEPT:]
+        rows = rows[-self._past.size :]
+        numbers = np.arange(self._past_episodes - rows.size, self._past_episodes) + 1
+        self._past[numbers % self._past.size] = rows
 
     def _runner_episodes(self) -> int:
         return int(self._runner.n_episodes) if isinstance(self._runner, Planner) else 0
@@ -148,8 +174,9 @@ class Relay(Agent):
 
     def episode_rows(self, first: int) -> NDArray[np.void]:
         """Return the episodes from number `first` (from 1 on) to the current one, as rows."""
-        oldest = self._past_episodes - self._past.size + 1
-        past = self._past[max(0, first - oldest) :]
+        oldest = max(1, self._kept_since, self._past_episodes - self._past.size + 1)
+        numbers = np.arange(max(first, oldest), self._past_episodes + 1)
+        past = self._past[numbers % self._past.size]
         return np.concatenate([past, self._runner_rows(max(1, first - self._past_episodes))])
 
     @property
@@ -178,6 +205,7 @@ class Relay(Agent):
         self._until = as_integer(values["until"], "until", low=self._since)
         self._sum[:] = [as_real(part, "earned") for part in values["earned"]]
         self._past_episodes = as_integer(values["episodes"], "episodes", low=0, high=self.t)
+        self._kept_since = self._past_episodes + 1
         if "runner" not in arrays:
             if self.t > 1 or self._pending is not None:
                 raise StateError("it does not say who acts", field="state", fix="restore a copy")

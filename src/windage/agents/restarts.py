@@ -46,7 +46,7 @@ def cubic_restarts(changes: int, horizon: int) -> NDArray[np.int64]:
     carried, left = np.divmod(i * b, l)
     extra, over = np.divmod(more + carried, l)
     times = i * rows + whole + extra + ((over > 0) | (left > 0))
-    return np.unique(times[(times > 1) & (times <= T)])
+    return times[(np.diff(times, prepend=1) > 0) & (times <= T)]  # they rise, some stand still
 
 
 def restart_times(value: ArrayLike | int, horizon: int) -> NDArray[np.int64]:
@@ -81,7 +81,7 @@ class RestartedUCRL2(UCRL2):
     told: ClassVar[tuple[str, ...]] = ("l",)
     covers_drift: ClassVar[bool | None] = True
     bound: ClassVar[str] = "l^(1/3) T^(2/3) D S sqrt(A log T), l changes"
-    source: ClassVar[str] = "Jaksch, Ortner, Auer 2010 (constants recalled)"
+    source: ClassVar[str] = "Jaksch, Ortner, Auer 2010, constants recalled"
 
     def __init__(
         self, space: StateActions, *, horizon: int, restarts: ArrayLike | int, **options: Any
@@ -172,10 +172,10 @@ class VariationAwareUCRL(OptimisticAgent):
     """
 
     id: ClassVar[str] = "va-ucrl"
-    told: ClassVar[tuple[str, ...]] = ("B_r", "B_p", "both of every phase")
+    told: ClassVar[tuple[str, ...]] = ("B_r", "B_p")
     covers_drift: ClassVar[bool | None] = True
-    bound: ClassVar[str] = "(B_r + B_p)^(1/3) T^(2/3) D S sqrt(A), up to logs"
-    source: ClassVar[str] = "Ortner, Gajane, Auer 2019 (constants recalled)"
+    bound: ClassVar[str] = "(B_r + B_p)^(1/3) T^(2/3) D S sqrt(A), told the budgets of every phase"
+    source: ClassVar[str] = "Ortner, Gajane, Auer 2019, constants recalled"
     default_radii: ClassVar[str] = "varying"
 
     def __init__(
@@ -230,7 +230,7 @@ class VariationAwareUCRL(OptimisticAgent):
         V = as_real(budgets.reward + budgets.transition, "budgets", low=0.0)
         starts = [1]
         while V > 0.0 and starts[-1] <= T:
-            starts.append(starts[-1] + math.ceil((len(starts) / V) ** 2))
+            starts.append(starts[-1] + math.ceil(min(len(starts) / V, float(T)) ** 2))
         starts = [t for t in starts if t <= T]
         parts = [
             budgets.between(first, last)
@@ -250,8 +250,16 @@ class VariationAwareUCRL(OptimisticAgent):
         cls, space: StateActions, *, horizon: int, budgets: Budgets | None = None, **options: Any
     ) -> Self:
         """Return the agent for these options; phases that are not given are those of `informed`."""
-        if "restarts" in options:
+        phases = ("restarts", "reward_variation", "transition_variation")
+        missing = [name for name in phases if name not in options]
+        if not missing:
             return cls(space, horizon=horizon, **options)
+        if len(missing) < len(phases):
+            raise InputError(
+                "is not given, though something of the phases is",
+                field=missing[0],
+                fix=f"pass all of {', '.join(phases)}, or none and budgets",
+            )
         if budgets is None:
             raise InputError(
                 "there are no budgets, and the variation of every phase must be known",

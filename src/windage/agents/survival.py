@@ -15,13 +15,13 @@ from windage.learn.evi import SWEEPS
 from windage.learn.window import Window
 
 if TYPE_CHECKING:
-    from windage.kernels.learner import Learner
+    from windage.kernels.rules import Learner
 
 __all__ = ["require_possible", "survivors"]
 
-_SETS = ("visits", "mean", "left", "saturated")
+_SETS = ("lift", "eta", "visits", "mean", "left", "saturated")
 _LOOKS = ("best", "tied", "met", "pair")
-_PAIRS = ("reward", "half", "value")
+_PAIRS = ("reward", "half", "root", "rest", "value")
 
 
 def survivors(learner: Learner) -> dict[str, NDArray[Any]]:
@@ -40,8 +40,8 @@ def _limits(learner: Learner, window: Window, tau: int) -> list[tuple[int, int]]
 
     A restart may have passed in the counts and not yet in the episodes, when planning failed.
     """
-    from windage.kernels.learner import BOUNDARY, LENGTH, NEXT, RESTART
     from windage.kernels.memory import NEVER
+    from windage.kernels.rules import BOUNDARY, LENGTH, NEXT, RESTART
 
     rules, following = learner.rules, int(learner.now[NEXT])
     restarts = window.restarts[window.restarts > tau][:1].tolist() or [int(NEVER)]
@@ -80,6 +80,7 @@ def require_possible(
         "saturated": saturated == sets["saturated"].sum()
         and bool(np.isin(sets["saturated"], (0, 1)).all()),
         "tied": tied == looks["tied"].sum(),
+        "widening": bool((sets["lift"] >= 0.0).all() and (sets["eta"] >= 0.0).all()),
         "met": bool(((looks["met"] >= 0) & (looks["met"] <= number)).all()),
         "policy": bool(home[looks["met"] > 0].all()),
         "visits": bool(((sets["visits"] >= 0) & (sets["visits"] <= samples)).all())

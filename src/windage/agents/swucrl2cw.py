@@ -106,11 +106,7 @@ class SWUCRL2CW(OptimisticAgent):
         super().__init__(
             space,
             horizon=horizon,
-            pace=Pace(
-                width=self.window,
-                period=self.window,
-                phase=0 if boundary == "start" else 1 % self.window,
-            ),
+            pace=self._pace(),
             delta=delta,
             radii=Radii.paper() if radii is None else radii,
             widening=widening,
@@ -123,6 +119,11 @@ class SWUCRL2CW(OptimisticAgent):
         )
         self.widening = float(self._eta[0]) if np.ptp(self._eta) == 0.0 else self._eta.copy()
         self._warn()
+
+    def _pace(self) -> Pace:
+        """Return what is forgotten and when episodes end: all but the doubling rule of line 7."""
+        phase = 0 if self.boundary == "start" else 1 % self.window
+        return Pace(width=self.window, period=self.window, phase=phase)
 
     def _warn(self) -> None:
         if self.window > self.horizon:

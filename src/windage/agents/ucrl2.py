@@ -11,6 +11,8 @@ from __future__ import annotations
 import math
 from typing import Any, ClassVar, Self
 
+import numpy as np
+
 from windage.agents.base import Budgets
 from windage.agents.episodic import Pace
 from windage.agents.optimistic import OptimisticAgent
@@ -20,7 +22,7 @@ from windage.learn import tuning
 from windage.learn.radii import Radii
 from windage.spaces import StateActions, as_space
 
-__all__ = ["SWUCRL", "UCRL2", "UCRL2B"]
+__all__ = ["SWUCRL", "UCRL2", "UCRL2B", "AdaptiveUCRL"]
 
 
 class UCRL2(OptimisticAgent):
@@ -108,7 +110,7 @@ class SWUCRL(UCRL2):
     told: ClassVar[tuple[str, ...]] = ("l", "D")
     covers_drift: ClassVar[bool | None] = True
     bound: ClassVar[str] = "(l D^2 S^2 A log T)^(1/3) T^(2/3), l changes"
-    source: ClassVar[str] = "Gajane, Ortner, Auer 2018 (constants recalled)"
+    source: ClassVar[str] = "Gajane, Ortner, Auer 2018, constants recalled"
 
     def __init__(self, space: StateActions, *, horizon: int, window: int, **options: Any) -> None:
         self.window = as_integer(window, "window", low=1, high=LAST_TIME)
@@ -151,7 +153,8 @@ class SWUCRL(UCRL2):
         **options: Any,
     ) -> Self:
         """Return the agent for these options; a window that is not given is that of `tuned`."""
-        if options.get("window", "tuned") != "tuned":
+        window = options.get("window", "tuned")
+        if not isinstance(window, str) or window != "tuned":
             return cls(space, horizon=horizon, **options)
         options.pop("window", None)
         if not hasattr(budgets, "changes") or diameter is None:
@@ -184,10 +187,68 @@ class UCRL2B(UCRL2):
 
     id: ClassVar[str] = "ucrl2b"
     bound: ClassVar[str] = "sqrt(D Gamma S A T log T), no drift; Gamma next states a pair"
-    source: ClassVar[str] = "Fruit, Pirotta, Lazaric 2020 (constants recalled)"
+    source: ClassVar[str] = "Fruit, Pirotta, Lazaric 2020, constants recalled"
     default_radii: ClassVar[str] = "bernstein"
 
     def __init__(
         self, space: StateActions, *, horizon: int, clip: bool = True, **options: Any
     ) -> None:
         super().__init__(space, horizon=horizon, clip=clip, **options)
+
+
+class AdaptiveUCRL(UCRL2):
+    """UCRL whose widening adapts to a bound on the span: the base learner of MASTER.
+
+    Each episode plans with the least widening of a ladder under which the optimistic bias has a
+    span of at most twice the diameter. The largest, 2, always has one of at most 1.
+
+    Parameters
+    ----------
+    diameter
+        A bound on the diameter of every model.
+    ladder
+        Rising widenings to try; the last one is taken whatever its span.
+
+    The other parameters are those of `UCRL2`; rewards are clipped at 1.
+
+    Examples
+    --------
+    >>> import windage as wd
+    >>> model = wd.envs.make("two-state-cosine", horizon=1000)
+    >>> agent = AdaptiveUCRL(model.space, horizon=1000, diameter=2.0)
+    >>> run = wd.run(model, agent, seed=1)
+    >>> bool((run.episodes.span <= 4.0 * 2).all())
+    True
+    """
+
+    id: ClassVar[str] = "ucrl-acw"
+    told: ClassVar[tuple[str, ...]] = ("D",)
+    bound: ClassVar[str] = "D S sqrt(A T log T), and D times the drift"
+    source: ClassVar[str] = "Wei, Luo 2021, constants recalled"
+
+    LADDER: ClassVar[tuple[float, ...]] = (0.0, *(2.0**-k for k in range(6, -2, -1)))
+
+    def __init__(
+        self,
+        space: StateActions,
+        *,
+        horizon: int,
+        diameter: float,
+        ladder: tuple[float, ...] = LADDER,
+        clip: bool = True,
+        **options: Any,
+    ) -> None:
+        self.diameter = as_real(diameter, "diameter", low=0.0)
+        self.ladder = tuple(as_real(eta, "ladder", low=0.0) for eta in ladder)
+        if not self.ladder or list(self.ladder) != sorted(set(self.ladder)):
+            raise InputError(
+                f"{list(ladder)} does not rise", field="ladder", fix="pass rising widenings"
+            )
+        super().__init__(space, horizon=horizon, clip=clip, **options)
+
+    def _more_rules(self) -> dict[str, Any]:
+        return {"ladder": np.array(self.ladder), "most_span": 2.0 * self.diameter}
+
+    def configuration(self) -> dict[str, Any]:
+        """Return the arguments this agent was made with, as plain data."""
+        return super().configuration() | {"diameter": self.diameter, "ladder": list(self.ladder)}

@@ -50,14 +50,15 @@ def agents(
         _tell(entries[0])
     else:
         cells = [
-            [entry["id"], _listed(entry["told"]), _covered(entry["covers_drift"]), entry["summary"]]
+            [entry["id"], _listed(entry["told"]), _covered(entry["covers_drift"]), _claim(entry)]
             for entry in entries
         ]
-        print_table(["id", "is told", "drift", "what it is"], cells)
+        print_table(["id", "is told", "drift", "bound of the regret (source)"], cells)
         print_text(
-            "drift: whether the agent's guarantee covers models that drift; - if none is stated."
+            "drift: whether the bound covers models that drift; - if there is none. l: the number "
+            "of changes, D: a bound on the diameter. Bounds leave out constants and log factors."
         )
-        print_text("`windage agents ID` lists the parameters of one.")
+        print_text("`windage agents ID` says what one is and lists its parameters.")
 
 
 def trial(
@@ -225,6 +226,8 @@ def _entry(name: str) -> dict[str, Any]:
         "summary": _summary(kind),
         "told": list(kind.told),
         "covers_drift": kind.covers_drift,
+        "bound": kind.bound,
+        "source": kind.source,
         "parameters": {
             option: _default(kind, option, parameter) for option, parameter in parameters.items()
         },
@@ -234,6 +237,7 @@ def _entry(name: str) -> dict[str, Any]:
 def _tell(entry: dict[str, Any]) -> None:
     print_text(f"{entry['id']}: {entry['summary']}")
     print(f"It is told: {_listed(entry['told'])}.")
+    print_text(f"Regret: {_claim(entry)}.")
     covers = entry["covers_drift"]
     if covers is not None:
         print(f"Its guarantee {'covers' if covers else 'does not cover'} models that drift.")
@@ -250,7 +254,12 @@ def _default(kind: type[Agent], name: str, parameter: inspect.Parameter) -> str:
         return str(getattr(kind, "default_radii", None))
     if parameter.default is not parameter.empty:
         return str(parameter.default)
-    return "tuned to B_r and B_p" if hasattr(kind, "tuned") else "must be set"
+    return f"tuned to {' and '.join(kind.told)}" if kind.told else "must be set"
+
+
+def _claim(entry: dict[str, Any]) -> str:
+    source = f" ({entry['source']})" if entry["source"] else ""
+    return f"{entry['bound']}{source}"
 
 
 def _summary(kind: type) -> str:

@@ -24,6 +24,8 @@ class Critic(NamedTuple):
     exploration: float
     low: float  # rewards are taken from [low, low + width] to [0, 1]
     width: float
+    least: float  # smallest and largest reward that is accepted
+    most: float
 
 
 @inlined
@@ -57,13 +59,18 @@ def learn(critic, p, reward, after):
 
 @compiled
 def play(critic, world, state, t, states, pairs, rewards, means):
-    """Choose, observe, learn, for as many steps as fit; returns the state it ends in."""
+    """Choose, observe, learn, for as many steps as fit; returns the state and the steps played.
+
+    It ends before a reward that is not accepted, which it leaves in `rewards`.
+    """
     for i in range(states.size):
         p = choose(critic, t, state)
         states[i] = state
         pairs[i] = p
         means[i], rewards[i], after = step(world, t, p)
+        if not critic.least <= rewards[i] <= critic.most:
+            return state, i
         learn(critic, p, rewards[i], after)
         state = after
         t += 1
-    return state
+    return state, states.size

@@ -20,18 +20,12 @@ Orders break ties by index, so no result depends on how counts are stored.
 
 from __future__ import annotations
 
-import math
-from typing import NamedTuple
-
 import numpy as np
-from numpy.typing import NDArray
 
 from windage.kernels.compiled import compiled, inlined
-
-LEFT_OUT, FREE, BOUND, BOX = 0, 1, 2, 3
-"""What a pair's set is: not needed, the whole simplex, a ball around p_hat, or a box around it."""
-
-WHOLE = -1  # all mass on the best state
+from windage.kernels.order import sort
+from windage.kernels.plan import BOX, FREE, GAIN, GAP, LEFT_OUT, SPAN, SWEEPS, spread
+from windage.kernels.rows import box_value, kept_value, row_value
 
 PLAIN_SWEEPS = 24  # full sweeps before policy evaluations are tried: a round costs several
 EVALUATIONS = 20
@@ -40,94 +34,6 @@ PATIENCE = 64  # full sweeps without progress before steps are halved
 SURRENDER = 20_000  # halved sweeps without progress before giving up
 
 ROUNDING = 1e-12  # values closer than this, relative to their size, are ties
-GAIN, SPAN, GAP, SWEEPS = 0, 1, 2, 3  # places in Plan.answer
-
-PAIR = np.dtype(
-    [
-        ("reward", np.float64),  # r~
-        ("half", np.float64),  # (radius + eta) / 2: the mass that may move; eta / 2 of a box
-        ("root", np.float64),  # of a box: an entry q is off p by at most ...
-        ("rest", np.float64),  # ... root * sqrt(p (1 - p)) + rest + half
-        ("value", np.float64),  # r~ + max q.u of the last sweep; -inf if left out
-        ("left", np.float64),  # mass still to be taken from worse states
-        ("row", np.int64),  # where its entries start ...
-        ("cut", np.int64),  # the first entry that keeps any mass, or WHOLE
-        ("entries", np.int32),  # how many entries it has
-        ("kind", np.int32),
-    ],
-    align=True,
-)
-STATE = np.dtype(
-    [
-        ("first", np.int64),  # its pairs
-        ("last", np.int64),
-        ("swept", np.float64),  # Tu
-        ("greedy", np.int64),  # the first pair that attains it
-        ("order", np.int64),  # entry i: the state with the i-th smallest u
-        ("column", np.int64),  # where its column starts ...
-        ("entries", np.int64),  # ... and how many entries it has
-    ],
-    align=True,
-)
-ENTRY = np.dtype([("probability", np.float64), ("index", np.int64)], align=True)
-
-
-class Plan(NamedTuple):
-    """Sets and workspace of one EVI; `windage.learn.confidence` makes one."""
-
-    pairs: NDArray[np.void]
-    states: NDArray[np.void]
-    u: NDArray[np.float64]  # [S] start in, gamma~ out
-    rows: NDArray[np.void]  # p_hat by pair, or lower bounds; the index is the next state
-    rooms: NDArray[np.float64]  # upper less lower bound of each entry of a row; none: no boxes
-    columns: NDArray[np.void]  # the same by next state, the index is the pair
-    answer: NDArray[np.float64]  # rho~, span(gamma~), span(Tu - u), sweeps
-
-
-@compiled
-def transpose(plan):
-    """Fill the columns from the rows."""
-    for state in plan.states:
-        state["entries"] = 0
-    for pair in plan.pairs:
-        for i in range(pair["row"], pair["row"] + pair["entries"]):
-            plan.states[plan.rows[i]["index"]]["entries"] += 1
-    n = 0
-    for state in plan.states:
-        state["column"] = n
-        n += state["entries"]
-        state["entries"] = 0
-    for p in range(plan.pairs.size):
-        for i in range(plan.pairs[p]["row"], plan.pairs[p]["row"] + plan.pairs[p]["entries"]):
-            state = plan.states[plan.rows[i]["index"]]
-            entry = plan.columns[state["column"] + state["entries"]]
-            entry["index"] = p
-            entry["probability"] = plan.rows[i]["probability"]
-            state["entries"] += 1
-
-
-@compiled
-def spread(plan):
-    """Fill the rows from the columns."""
-    for p in range(plan.pairs.size):
-        plan.pairs[p]["entries"] = 0
-    for s in range(plan.states.size):
-        first = plan.states[s]["column"]
-        for i in range(first, first + plan.states[s]["entries"]):
-            plan.pairs[plan.columns[i]["index"]]["entries"] += 1
-    n = 0
-    for p in range(plan.pairs.size):
-        plan.pairs[p]["row"] = n
-        n += plan.pairs[p]["entries"]
-        plan.pairs[p]["entries"] = 0
-    for s in range(plan.states.size):
-        first = plan.states[s]["column"]
-        for i in range(first, first + plan.states[s]["entries"]):
-            pair = plan.pairs[plan.columns[i]["index"]]
-            entry = plan.rows[pair["row"] + pair["entries"]]
-            entry["index"] = s
-            entry["probability"] = plan.columns[i]["probability"]
-            pair["entries"] += 1
 
 
 @inlined
@@ -213,7 +119,7 @@ def rebase(u):
 def sweep(plan):
     """Do one full sweep: fill `value`, `swept`, `greedy`; returns min and max of Tu - u."""
     u, pairs, states = plan.u, plan.pairs, plan.states
-    _sort(u, states)
+    sort(u, states)
     best = states[u.size - 1]["order"]
     top = u[best]
     for p in range(np.uint64(pairs.size)):
@@ -238,7 +144,7 @@ def sweep(plan):
     if plan.rooms.size > 0:
         for p in range(pairs.size):
             if pairs[p]["kind"] == BOX:
-                pairs[p]["value"] = pairs[p]["reward"] + _box_value(plan, p)
+                pairs[p]["value"] = pairs[p]["reward"] + box_value(plan, p)
     low, high = np.inf, -np.inf
     for i in range(np.uint64(u.size)):
         state = states[i]
@@ -256,43 +162,6 @@ def sweep(plan):
     return low, high
 
 
-@inlined
-def put_in_box(plan, p, place, probability):
-    """Write the bounds of one entry of a pair from its estimate."""
-    pair = plan.pairs[p]
-    off = pair["root"] * math.sqrt(probability * (1.0 - probability)) + pair["rest"] + pair["half"]
-    lower = max(0.0, probability - off)
-    plan.rows[place]["probability"] = lower
-    plan.rooms[place] = min(1.0, probability + off) - lower
-
-
-@compiled
-def _box_value(plan, p):
-    """Return max q.u over a box; states that are no entry of the row have the bounds of p_hat = 0.
-
-    Rows are kept in order of u, so one walk down the states meets their entries in turn.
-    """
-    u, rows, pair = plan.u, plan.rows, plan.pairs[p]
-    put_in_order(plan, p)
-    first, entry = pair["row"], pair["row"] + pair["entries"] - 1
-    left, total = 1.0, 0.0
-    for i in range(first, entry + 1):
-        left -= rows[i]["probability"]
-        total += rows[i]["probability"] * u[rows[i]["index"]]
-    unseen = min(1.0, pair["rest"] + pair["half"])
-    for rank in range(u.size - 1, -1, -1):
-        s, room = plan.states[rank]["order"], unseen
-        if entry >= first and rows[entry]["index"] == s:
-            room = plan.rooms[entry]
-            entry -= 1
-        given = min(left, room)
-        total += given * u[s]
-        left -= given
-        if left <= 0.0:
-            break
-    return total
-
-
 @compiled
 def _evaluate(plan):
     """Evaluate the greedy policy some twenty times, in the kernels that are best for it now."""
@@ -304,115 +173,8 @@ def _evaluate(plan):
     for i in range(EVALUATIONS):
         for s in range(u.size):
             p = plan.states[s]["greedy"]
-            value = row_value(plan, p, best) if i == 0 else _kept_value(plan, p, best)
+            value = row_value(plan, p, best) if i == 0 else kept_value(plan, p, best)
             plan.states[s]["swept"] = value
         for s in range(u.size):
             u[s] = plan.states[s]["swept"]
         rebase(u)
-
-
-@compiled
-def row_value(plan, p, best):
-    """Return r~ + max q.u of one pair: put its row in order of u and find where q begins."""
-    rows, pair = plan.rows, plan.pairs[p]
-    pair["cut"] = WHOLE
-    first, last = pair["row"], pair["row"] + pair["entries"]
-    put_in_order(plan, p)
-    on_best = 0.0
-    if last > first and rows[last - 1]["index"] == best:
-        on_best = rows[last - 1]["probability"]
-    if pair["kind"] == BOUND and pair["half"] < 1.0 - on_best:
-        left, cut = pair["half"], first
-        while cut < last - 1 and left >= rows[cut]["probability"]:
-            left -= rows[cut]["probability"]
-            cut += 1
-        pair["cut"] = cut
-        pair["left"] = left  # what the first entry that stays loses
-    return _kept_value(plan, p, best)
-
-
-@inlined
-def put_in_order(plan, p):
-    """Put the row of a pair in rising order of u, by insertion."""
-    u, rows, rooms = plan.u, plan.rows, plan.rooms
-    first = plan.pairs[p]["row"]
-    for i in range(first + 1, first + plan.pairs[p]["entries"]):
-        s, probability = rows[i]["index"], rows[i]["probability"]
-        room = rooms[i] if rooms.size > 0 else 0.0
-        j = i
-        while j > first and _before(u, s, rows[j - 1]["index"]):
-            rows[j]["index"] = rows[j - 1]["index"]
-            rows[j]["probability"] = rows[j - 1]["probability"]
-            if rooms.size > 0:
-                rooms[j] = rooms[j - 1]
-            j -= 1
-        rows[j]["index"] = s
-        rows[j]["probability"] = probability
-        if rooms.size > 0:
-            rooms[j] = room
-
-
-@inlined
-def _kept_value(plan, p, best):
-    """Return r~ + q.u for the kernel q that `row_value` found."""
-    u, rows, pair = plan.u, plan.rows, plan.pairs[p]
-    if pair["cut"] == WHOLE:
-        return pair["reward"] + u[best]
-    cut = np.uint64(pair["cut"])
-    total = pair["reward"] + pair["half"] * u[best]
-    total -= pair["left"] * u[np.uint64(rows[cut]["index"])]
-    for i in range(cut, np.uint64(pair["row"] + pair["entries"])):
-        total += rows[i]["probability"] * u[np.uint64(rows[i]["index"])]
-    return total
-
-
-@inlined
-def _before(u, s, other):
-    return u[s] < u[other] or (u[s] == u[other] and s < other)
-
-
-@compiled
-def _sort(u, states):
-    """Put states in rising order of (u, index): by insertion while that is cheap, else by heap."""
-    moves = 16 * u.size
-    for i in range(1, u.size):
-        s = states[i]["order"]
-        j = i
-        while j > 0 and _before(u, s, states[j - 1]["order"]):
-            states[j]["order"] = states[j - 1]["order"]
-            j -= 1
-        states[j]["order"] = s
-        moves -= i - j
-        if moves < 0:
-            _heapsort(u, states)
-            return
-
-
-@compiled
-def _heapsort(u, states):
-    n = u.size
-    for start in range(n // 2 - 1, -1, -1):
-        _sift(u, states, start, n)
-    for end in range(n - 1, 0, -1):
-        _swap(states, 0, end)
-        _sift(u, states, 0, end)
-
-
-@inlined
-def _sift(u, states, start, end):
-    root = start
-    while 2 * root + 1 < end:
-        child = 2 * root + 1
-        if child + 1 < end and _before(u, states[child]["order"], states[child + 1]["order"]):
-            child += 1
-        if not _before(u, states[root]["order"], states[child]["order"]):
-            return
-        _swap(states, root, child)
-        root = child
-
-
-@inlined
-def _swap(states, i, j):
-    kept = states[i]["order"]
-    states[i]["order"] = states[j]["order"]
-    states[j]["order"] = kept

@@ -19,8 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from windage.kernels.compiled import compiled, inlined
-from windage.kernels.evi import BOUND, BOX, put_in_box
+from windage.kernels.plan import BOUND, BOX
 from windage.kernels.random import mix
+from windage.kernels.rows import put_in_box
 
 # places in Memory.clock
 TAKEN, COUNTED, DROPPED, CHANGED, CELLS, SLOT, AHEAD, RESTARTS = 0, 1, 2, 3, 4, 5, 6, 7

@@ -7,12 +7,15 @@ the drawn model communicates.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from windage.kernels.compiled import compiled, inlined
-from windage.kernels.evi import BOUND, LEFT_OUT, solve, transpose
+from windage.kernels.evi import solve
 from windage.kernels.memory import mean
-from windage.kernels.random import gamma, mix
+from windage.kernels.plan import BOUND, LEFT_OUT, transpose
+from windage.kernels.random import gamma, log_gamma, mix
 
 SPREAD = 1e-3
 SWEEPS = 2_000  # a drawn model needs no certificate: after as many sweeps its policy will do
@@ -71,11 +74,14 @@ def _draw_pair(memory, plan, p, key, t):
     losses, place = gamma(own, t, place, 1.0 + visits - good)
     pair = plan.pairs[p]
     pair["reward"] = wins / (wins + losses)
-    total = 0.0
+    most, total = -np.inf, 0.0
     for i in range(pair["row"], pair["row"] + pair["entries"]):
-        share, place = gamma(own, t, place, plan.rows[i]["probability"])
+        share, place = log_gamma(own, t, place, plan.rows[i]["probability"])
         plan.rows[i]["probability"] = share
-        total += share
+        most = max(most, share)
     for i in range(pair["row"], pair["row"] + pair["entries"]):
-        share = plan.rows[i]["probability"] / total if total > 0.0 else 1.0 / pair["entries"]
+        plan.rows[i]["probability"] = math.exp(plan.rows[i]["probability"] - most)
+        total += plan.rows[i]["probability"]
+    for i in range(pair["row"], pair["row"] + pair["entries"]):
+        share = plan.rows[i]["probability"] / total
         plan.rows[i]["probability"] = (1.0 - SPREAD) * share + SPREAD / pair["entries"]

@@ -62,3 +62,15 @@ def gamma(key, t, draw, shape):
         v = (1.0 + c * x) ** 3
         if v > 0.0 and math.log(u) < 0.5 * x * x + d - d * v + d * math.log(v):
             return boost * d * v, draw
+
+
+@inlined
+def log_gamma(key, t, draw, shape):
+    """Return the logarithm of a Gamma(shape, 1) number, however small, and the next free draw."""
+    boost = 0.0
+    if shape < 1.0:
+        boost = math.log(1.0 - uniform(key, t, draw)) / shape
+        draw += 1
+        shape += 1.0
+    number, draw = gamma(key, t, draw, shape)
+    return boost + math.log(number), draw

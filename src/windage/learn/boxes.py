@@ -19,7 +19,7 @@ from windage.learn.confidence import ConfidenceRegion, blank_plan
 from windage.spaces import StateActions
 
 if TYPE_CHECKING:
-    from windage.kernels.evi import Plan
+    from windage.kernels.plan import Plan
 
 __all__ = ["BoxRegion"]
 
@@ -68,6 +68,11 @@ class BoxRegion(ConfidenceRegion):
         return np.asarray(self.radius + self.widening[:, None] / 2.0)
 
     @property
+    def width(self) -> NDArray[np.float64]:
+        """[pair, state] how far apart the bounds of every entry are."""
+        return np.asarray(self.upper - self.lower)
+
+    @property
     def is_free(self) -> NDArray[np.bool_]:
         """Which sets are the whole simplex."""
         return np.asarray((self.lower == 0.0).all(axis=1) & (self.upper == 1.0).all(axis=1))
@@ -88,12 +93,12 @@ class BoxRegion(ConfidenceRegion):
 
     def as_plan(self, u: NDArray[np.float64]) -> Plan:
         """Return sets and workspace for the compiled planner, which starts from u."""
-        from windage.kernels import evi
+        from windage.kernels.plan import BOX, FREE
 
         pairs, states, free = self.space.n_pairs, self.space.n_states, self.is_free
         plan = blank_plan(self.space, pairs * states, boxes=True)
         plan.pairs["reward"] = self.reward_upper
-        plan.pairs["kind"] = np.where(free, evi.FREE, evi.BOX)
+        plan.pairs["kind"] = np.where(free, FREE, BOX)
         plan.pairs["row"] = np.arange(pairs) * states
         plan.pairs["entries"] = np.where(free, 0, states)
         plan.rows["index"] = np.tile(np.arange(states), pairs)

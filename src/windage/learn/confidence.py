@@ -20,7 +20,7 @@ from windage.inputs import as_csr, as_floats, shown
 from windage.spaces import StateActions, as_space
 
 if TYPE_CHECKING:
-    from windage.kernels.evi import Plan
+    from windage.kernels.plan import Plan
     from windage.learn.boxes import BoxRegion
 
 __all__ = ["ConfidenceRegion"]
@@ -157,14 +157,14 @@ class ConfidenceRegion:
 
     def as_plan(self, u: NDArray[np.float64]) -> Plan:
         """Return sets and workspace for the compiled planner, which starts from u."""
-        from windage.kernels import evi
+        from windage.kernels.plan import BOUND, FREE
 
         free = self.width >= 2.0
         entries = np.where(free, 0, np.diff(self.p_hat.indptr))
         plan = blank_plan(self.space, int(entries.sum()))
         plan.pairs["reward"] = self.reward_upper
         plan.pairs["half"] = self.width / 2.0
-        plan.pairs["kind"] = np.where(free, evi.FREE, evi.BOUND)
+        plan.pairs["kind"] = np.where(free, FREE, BOUND)
         plan.pairs["row"] = np.cumsum(entries) - entries
         plan.pairs["entries"] = entries
         keep = np.repeat(~free, np.diff(self.p_hat.indptr))
@@ -176,7 +176,7 @@ class ConfidenceRegion:
 
 def blank_plan(space: StateActions, entries: int, *, boxes: bool = False) -> Plan:
     """Return an empty plan with room for so many non-zeros of p_hat."""
-    from windage.kernels.evi import ENTRY, PAIR, STATE, Plan
+    from windage.kernels.plan import ENTRY, PAIR, STATE, Plan
 
     plan = Plan(
         pairs=np.zeros(space.n_pairs, PAIR),

@@ -212,6 +212,8 @@ class Window:
         pairs, states = self.space.n_pairs, self.space.n_states
         _require(0 <= ahead <= taken and 0 <= restarts <= self.restarts.size, "clock")
         start = ahead + int(self.restarts[restarts - 1]) - 1 if restarts > 0 else 0
+        coming = self.restarts[restarts : restarts + 1]
+        _require(not bool((coming + ahead <= counted + 1).any()), "clock")
         kept = taken - dropped
         first = max(start, counted - self.width) if self.width is not None else counted
         _require(0 <= dropped <= counted <= taken and dropped == first >= start, "clock")

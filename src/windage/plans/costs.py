@@ -16,7 +16,7 @@ __all__ = ["agent_memory", "run_seconds"]
 _SAMPLE = 16  # pair, next state and reward
 _SLOT = 16  # of the table of counts
 _ENTRY = 2 * 16  # of the planner: once in a row, once in a column
-_PAIR, _STATE = 196, 168  # counts, sets and the planner's own
+_PAIR, _STATE = 252, 168  # counts, sets and the planner's own
 _LOG = 16_392 * 64  # the last episodes
 _STEP = 55e-9
 _PLANNING = 1.1e-9  # a step and pair, where sets are tight enough to plan in
@@ -28,7 +28,7 @@ def agent_memory(space: StateActions, window: int, horizon: int) -> int:
     They grow with T only where the window is all of it and the cells are too many for a table.
 
     >>> agent_memory(StateActions.uniform(states=10, actions=4), window=5085, horizon=100_000)
-    1240528
+    1242768
     """
     forgets = window < horizon
     samples = window + min(window, _BATCH) if forgets else _BATCH

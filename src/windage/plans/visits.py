@@ -11,11 +11,12 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from windage.errors import InputError
-from windage.learn.radii import KINDS, Radii
+from windage.learn.radii import Radii
 from windage.spaces import StateActions
 
 __all__ = ["Visits", "first_integer", "visits_needed"]
 
+_L1_KINDS = ("paper", "proof", "laplace", "ucrl2")  # boxes and added variations have no one mark
 _SIMPLEX = 2.0
 _UNIT = 1.0
 _LARGEST = 1 << 900  # formulas that take a larger number overflow
@@ -52,7 +53,7 @@ def visits_needed(
     [52, 24, 9, 91]
     """
     found = {}
-    for kind in KINDS:
+    for kind in _L1_KINDS:
         radii = Radii(kind)
         tight = Radii(kind, bounded=True) if kind in ("proof", "laplace") else radii
         found[kind] = Visits(

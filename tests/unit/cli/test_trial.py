@@ -107,6 +107,8 @@ class Sworn(RandomAgent):
     id: ClassVar[str] = "sworn"
     told: ClassVar[tuple[str, ...]] = ("B_r", "D")
     covers_drift: ClassVar[bool] = True
+    bound: ClassVar[str] = "half a sigh"
+    source: ClassVar[str] = "hearsay"
 
     def __init__(self, space, *, patience, haste: float = 0.5, **options):
         super().__init__(space, **options)
@@ -125,19 +127,23 @@ def test_facts_come_from_the_class(sworn, capsys):
         "summary": "Swears that drift does no harm.",
         "told": ["B_r", "D"],
         "covers_drift": True,
+        "bound": "half a sigh",
+        "source": "hearsay",
         "parameters": {
-            "patience": "must be set", "haste": "0.5", "seed": "0", "reward_range": "None"
+            "patience": "tuned to B_r and D", "haste": "0.5", "seed": "0", "reward_range": "None"
         },
     }  # fmt: skip
     assert main(["agents", "sworn"]) == 0
     out = capsys.readouterr().out.splitlines()
-    assert out[:3] == [
+    assert out[:4] == [
         "sworn: Swears that drift does no harm.",
         "It is told: B_r, D.",
+        "Regret: half a sigh (hearsay).",
         "Its guarantee covers models that drift.",
     ]
-    assert [line.split() for line in out[4:8]] == [
-        ["patience", "must", "be", "set"], ["haste", "0.5"], ["seed", "0"], ["reward_range", "None"]
+    assert [line.split() for line in out[5:9]] == [
+        ["patience", "tuned", "to", "B_r", "and", "D"], ["haste", "0.5"], ["seed", "0"],
+        ["reward_range", "None"],
     ]  # fmt: skip
 
 
@@ -152,11 +158,11 @@ def test_facts_come_from_the_class(sworn, capsys):
 def test_whether_a_guarantee_covers_drift(sworn, monkeypatch, capsys, covers, cell, sentence):
     monkeypatch.setattr(Sworn, "covers_drift", covers)
     assert main(["agents", "sworn"]) == 0
-    assert capsys.readouterr().out.splitlines()[2] == sentence
+    assert capsys.readouterr().out.splitlines()[3] == sentence
     assert main(["agents"]) == 0
     row = next(line for line in capsys.readouterr().out.splitlines() if line.startswith("sworn"))
     cells = [part.strip() for part in row.split("  ") if part.strip()]
-    assert cells == ["sworn", "B_r, D", cell, "Swears that drift does no harm."]
+    assert cells == ["sworn", "B_r, D", cell, "half a sigh (hearsay)"]
 
 
 def test_only_agents_that_are_told_budgets_get_them(sworn, monkeypatch):
@@ -173,7 +179,7 @@ def test_only_agents_that_are_told_budgets_get_them(sworn, monkeypatch):
     assert seen["random"] == (None, {"seed": 7, "haste": 1})
     assert seen["oracle"] == (None, {"seed": 7, "haste": 1, "problem": model})
     budgets, options = seen["sworn"]
-    assert options == {"seed": 7, "haste": 1}
+    assert options == {"seed": 7, "haste": 1, "diameter": model.max_diameter().upper}
     assert (budgets.reward, budgets.transition) == (
         model.budgets().reward,
         model.budgets().transition,

@@ -10,6 +10,8 @@ import pytest
 from scipy.optimize import linprog
 
 from windage.kernels import evi as kernel
+from windage.kernels import order
+from windage.kernels import plan as plans
 from windage.learn.confidence import ConfidenceRegion
 from windage.spaces import StateActions
 
@@ -92,7 +94,7 @@ def one_pair(p, width, u, reward=0.0, visited=True):
     )
     plan = region.as_plan(np.asarray(u, float))
     plan.states["order"] = np.arange(S)
-    kernel.transpose(plan)
+    plans.transpose(plan)
     return region, plan
 
 
@@ -206,7 +208,7 @@ def test_a_sweep_is_the_maximum_of_its_rows():
             u = rng.random(states) if rng.random() < 0.7 else rng.integers(0, 3, states) * 1.0
             plan = region.as_plan(u)
             plan.states["order"] = np.arange(states)
-            kernel.transpose(plan)
+            plans.transpose(plan)
             low, high = kernel.sweep(plan)
             value, swept = plan.pairs["value"], plan.states["swept"]
             best = max(range(states), key=lambda s: (u[s], s))
@@ -227,7 +229,7 @@ def test_columns_are_the_rows_turned():
     rng = np.random.default_rng(2)
     region = random_region(rng, 12)
     plan = region.as_plan(np.zeros(12))
-    kernel.transpose(plan)
+    plans.transpose(plan)
     by_row = {
         (p, int(entry["index"])): entry["probability"]
         for p, pair in enumerate(plan.pairs)
@@ -258,8 +260,8 @@ def test_states_are_sorted_by_value_then_index(states):
     for u in values:
         for start in (np.arange(states), np.arange(states)[::-1], rng.permutation(states)):
             expected = sorted(range(states), key=lambda s: (u[s], s))
-            for sort in (kernel._sort, kernel._heapsort):
-                found = np.zeros(states, kernel.STATE)
+            for sort in (order.sort, order._heapsort):
+                found = np.zeros(states, plans.STATE)
                 found["order"] = start
                 sort(u, found)
                 assert found["order"].tolist() == expected
@@ -273,7 +275,7 @@ def test_a_sweep_from_an_order_that_needs_the_heap():
     for start in (np.arange(60), np.arange(60)[::-1]):
         plan = region.as_plan(u)
         plan.states["order"] = start
-        kernel.transpose(plan)
+        plans.transpose(plan)
         found.append((*kernel.sweep(plan), plan.pairs["value"].tolist()))
         assert plan.states["order"].tolist() == list(range(59, -1, -1))
     assert found[0] == found[1]
@@ -284,7 +286,7 @@ def planned(region, slack, pruned, quick=True, epsilon=1e-9):
     if pruned:
         kernel.prune(plan, slack)
         plan.pairs["entries"][plan.pairs["kind"] == kernel.LEFT_OUT] = 0
-    kernel.transpose(plan)
+    plans.transpose(plan)
     assert kernel.solve(plan, epsilon, quick, 5000)
     tied = plan.pairs["value"] >= plan.states["swept"][region.space.state_of] - slack
     return plan, tied
@@ -346,7 +348,7 @@ def test_solve_stops_at_the_first_sweep_that_passes():
                     break
                 u = new - new.min()
             plan = region.as_plan(np.zeros(space.n_states))
-            kernel.transpose(plan)
+            plans.transpose(plan)
             assert kernel.solve(plan, epsilon, False, 10_000)
             assert plan.answer[kernel.SWEEPS] == sweeps
             assert plan.answer[kernel.GAIN] == pytest.approx(max(new - u), abs=1e-12)

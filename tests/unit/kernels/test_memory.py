@@ -9,8 +9,8 @@ import pytest
 
 from tests.unit.kernels.test_random import literal_mix
 from windage.kernels import memory as kernel
-from windage.kernels.evi import BOUND, FREE, LEFT_OUT, spread
 from windage.kernels.memory import CELLS, CHANGED, COUNTED, DROPPED, TAKEN
+from windage.kernels.plan import BOUND, FREE, LEFT_OUT, spread
 from windage.learn import window as module
 from windage.learn.confidence import blank_plan
 from windage.learn.window import Window

@@ -1,0 +1,128 @@
+"""BOB: a bandit over the windows of a bandit (Cheung, Simchi-Levi, Zhu 2019)."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from windage.agents.bandits import LARGEST
+from windage.agents.base import Agent
+from windage.agents.indices import SWUCB
+from windage.agents.relay import Relay
+from windage.inputs import as_integer, as_real
+from windage.masters import Exp3
+from windage.spaces import StateActions
+from windage.streams import key
+
+__all__ = ["BOB"]
+
+
+class BOB(Relay):
+    """Bandit over bandits: EXP3 chooses the window of a fresh SW-UCB for every block of steps.
+
+    Blocks last H = ceil(sqrt(T)) steps; windows are floor(H^(j / m)), j = 0..m = ceil(ln H). EXP3
+    learns 1/2 + R / (2 H + 4 sqrt(H ln(T / sqrt(H)))), R the reward of a block, clipped to [0, 1].
+    It is BORL without states, and need not be told how much rewards vary.
+
+    Parameters
+    ----------
+    exploration
+        xi of SW-UCB.
+    reward_range
+        As for `UCB1`.
+
+    Examples
+    --------
+    >>> agent = BOB(StateActions([3]), horizon=10_000)
+    >>> agent.block_length, agent.windows
+    (100, (1, 2, 6, 15, 39, 100))
+    """
+
+    id: ClassVar[str] = "bob"
+    covers_drift: ClassVar[bool | None] = True
+    bound: ClassVar[str] = "B_r^(1/3) T^(2/3) + T^(3/4), one state, up to logs and K"
+    source: ClassVar[str] = "Cheung, Simchi-Levi, Zhu 2022, constants recalled"
+
+    def __init__(
+        self,
+        space: StateActions,
+        *,
+        horizon: int,
+        exploration: float = 0.6,
+        reward_range: tuple[float, float] | None = None,
+        seed: int = 0,
+    ) -> None:
+        super().__init__(space, horizon=horizon, seed=seed, reward_range=reward_range)
+        self.exploration = as_real(exploration, "exploration", low=0.0)
+        self.block_length = math.isqrt(self.horizon - 1) + 1
+        """H."""
+        self.windows = _windows(self.block_length)
+        """What EXP3 chooses from."""
+        self.arm: int | None = None
+        """The place among `windows` of the one used in this block."""
+        blocks = -(-self.horizon // self.block_length)
+        self._master = Exp3(len(self.windows), blocks, quiet=True)
+        self._key = key(self.seed, "agents.bob")
+
+    @property
+    def probabilities(self) -> NDArray[np.float64]:
+        """How likely each window is to be chosen for the next block."""
+        return self._master.probabilities
+
+    def _next_runner(self) -> tuple[Agent, int]:
+        from windage.kernels.random import uniform
+
+        self.arm = self._master.choose(float(uniform(self._key, self.t, 0)))
+        H = self.block_length
+        runner = SWUCB(
+            self.space,
+            horizon=H,
+            window=self.windows[self.arm],
+            exploration=self.exploration,
+            reward_range=self.reward_range,
+        )
+        return runner, H
+
+    def _finished(self, earned: float) -> None:
+        low, high = self.reward_range or (0.0, 1.0)
+        H, T = self.block_length, self.horizon
+        reward = (earned - low * H) / (high - low)
+        most = 2.0 * H + 4.0 * math.sqrt(H * math.log(T / math.sqrt(H)))
+        if self.arm is not None:
+            self._master.update(self.arm, min(1.0, max(0.0, 0.5 + reward / most)))
+
+    def configuration(self) -> dict[str, Any]:
+        """Return the arguments this agent was made with, as plain data."""
+        return super().configuration() | {"exploration": self.exploration}
+
+    def _check_reward(self, reward: object) -> float:
+        low, high = self.reward_range or (-LARGEST, LARGEST)
+        return as_real(reward, "reward", low=low, high=high)
+
+    def _saved(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        values, arrays = super()._saved()
+        return values | {"arm": self.arm}, arrays | self._master.saved()
+
+    def _restored(self, values: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
+        self._master.restore(arrays)
+        if values["arm"] is not None:
+            self.arm = as_integer(values["arm"], "arm", low=0, high=len(self.windows) - 1)
+        super()._restored(values, arrays)
+
+    def _restored_runner(self, data: bytes) -> Agent:
+        return SWUCB.from_state(data)
+
+
+def _windows(H: int) -> tuple[int, ...]:
+    """Return floor(H^(j / m)) for j = 0..m = ceil(ln H), in whole numbers."""
+    m = math.ceil(math.log(H))
+    if m == 0:
+        return (1,)
+    found = []
+    for j in range(m + 1):
+        w = round(H ** (j / m))
+        found.append(w if w**m <= H**j else w - 1)
+    return tuple(found)

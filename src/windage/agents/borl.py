@@ -1,0 +1,292 @@
+"""BORL: a bandit over windows and widenings, so that no budgets need be known (paper, Algorithm 3).
+
+    H, Delta, J from S, A and T                                                # lines 1 to 3
+    for block i = 1, 2, ..., ceil(T / H)                                       # line 5
+        u <- the master's probabilities; draw arm (W_i, eta_i) ~ u             # lines 6 to 9
+        run a fresh SWUCRL2-CW(W_i, eta_i) for H steps                         # lines 10 to 12
+        tell the master the block's reward over H                              # lines 13, 14
+
+The readings we take: widenings without a floor and with their factor (E2, E3), gamma at most 1
+(E4), blocks of min(T, ceil H) steps with windows from the real H (E5), widenings at most 2 (E7),
+rewards of a block cut to [0, 1] (E9), T and delta of the whole run in every block (E22), a clock of
+its own for each (E23), the last block divided by H too (E24).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from windage import masters
+from windage.agents.base import Agent, quietly, warn
+from windage.agents.blob import array_like
+from windage.agents.blocks import Arm, Blocks, BorlExplanation
+from windage.agents.recent import Recent
+from windage.agents.relay import Relay
+from windage.agents.swucrl2cw import SWUCRL2CW
+from windage.errors import CallOrderError, GuaranteeWarning, InputError
+from windage.inputs import LAST_TIME, as_choice, as_integer, as_real, require_memory
+from windage.learn import tuning
+from windage.learn.radii import Radii
+from windage.spaces import StateActions, as_space
+from windage.streams import stream
+
+__all__ = ["BORL"]
+
+
+class BORL(Relay):
+    """BORL (Cheung, Simchi-Levi, Zhu 2020), for models that drift within unknown budgets.
+
+    Parameters
+    ----------
+    space, horizon, delta, radii, ties, slack, seed
+        Those of `SWUCRL2CW`.
+    arms
+        Pairs (W, eta) to choose from; the paper's grid if not given.
+    master
+        Which bandit chooses: "exp3p" is the paper's, `windage.masters.names()` lists all.
+    block_length
+        Steps of a block; the paper's min(T, ceil H) if not given.
+    carry_window
+        Whether a block starts with the last W samples of those before, instead of with nothing.
+    reward_range
+        (lowest, highest) reward: others are refused. The master needs to know it; with None any
+        reward is taken and that of a block is cut to [0, 1].
+
+    Examples
+    --------
+    >>> import warnings, windage as wd
+    >>> model = wd.envs.make("two-state-cosine")
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore", wd.GuaranteeWarning)
+    ...     agent = BORL(model.space, horizon=model.horizon)
+    >>> agent.block_length, len(agent.arms)
+    (477, 35)
+    >>> run = wd.run(model, agent, seed=1)
+    >>> agent.blocks
+    Blocks(11 of 477 steps)
+    """
+
+    id: ClassVar[str] = "borl"
+    covers_drift: ClassVar[bool | None] = True
+    bound: ClassVar[str] = "D (B_r + B_p + 1)^(1/4) S^(2/3) A^(1/2) T^(3/4), up to logs"
+    source: ClassVar[str] = "Cheung, Simchi-Levi, Zhu 2020, Theorem 2"
+    default_radii: ClassVar[str] = "paper"
+
+    def __init__(
+        self,
+        space: StateActions,
+        *,
+        horizon: int,
+        delta: float = 0.05,
+        arms: Any = None,
+        master: str = "exp3p",
+        radii: Radii | str | dict[str, Any] | None = None,
+        ties: str = "random",
+        slack: float = 0.0,
+        block_length: int | None = None,
+        carry_window: bool = False,
+        reward_range: tuple[float, float] | None = (0.0, 1.0),
+        seed: int = 0,
+    ) -> None:
+        grid = tuning.borl_grid(as_space(space), horizon)
+        super().__init__(space, horizon=horizon, seed=seed, reward_range=reward_range)
+        own = [(W, eta) for W in grid.windows for eta in grid.widenings]
+        self.arms = own if arms is None else _arms(arms)
+        """The pairs (W, eta), one for each arm of the master, duplicates kept."""
+        self._given_arms = arms is not None
+        self.block_length = grid.block_length
+        if block_length is not None:
+            self.block_length = as_integer(block_length, "block_length", low=1, high=LAST_TIME)
+        self._given_length = block_length
+        self.n_blocks = -(-self.horizon // self.block_length)
+        self.master = as_choice(master, "master", masters.names())
+        if not isinstance(carry_window, bool):
+            raise InputError(
+                f"{carry_window!r} is no yes or no", field="carry_window", fix="pass True or False"
+            )
+        self.carry_window = carry_window
+        self._passed_on: dict[str, Any] = {
+            "delta": delta,
+            "radii": Radii.from_spec("paper" if radii is None else radii).spec(),
+            "ties": ties,
+            "slack": slack,
+            "reward_range": self.reward_range,
+        }
+        first = self._learner(0, block=0)  # says what is wrong with the options
+        self.delta, self.radii, self.ties, self.slack = (
+            first.delta, first.radii, first.ties, first.slack,
+        )  # fmt: skip
+        self._master = masters.make(self.master, len(self.arms), self.n_blocks, quiet=True)
+        if self._master.said:
+            warn(self._master.said, GuaranteeWarning, stacklevel=2)
+        require_memory(
+            8.0 * self.n_blocks * len(self.arms), "arms", fix="pass fewer arms or longer blocks"
+        )
+        most = min(self.horizon, max(W for W, _ in self.arms))
+        self._recent = Recent(most) if carry_window else None
+        self._block = -1
+        self._arm = np.zeros(self.n_blocks, np.int64)
+        self._reward = np.full(self.n_blocks, math.nan)
+        self._likely = np.zeros((self.n_blocks, len(self.arms)))
+        if self.n_blocks == 1:
+            warn(
+                f"one block of {self.block_length} steps holds all of T = {self.horizon}: an arm "
+                "is drawn, and arms are never compared (E5)",
+                GuaranteeWarning,
+                stacklevel=2,
+            )
+
+    @property
+    def probabilities(self) -> NDArray[np.float64]:
+        """How likely each arm is to be drawn for the next block, as far as is known now."""
+        return self._master.probabilities
+
+    @property
+    def blocks(self) -> Blocks:
+        """The blocks that have started."""
+        n = self._block + 1
+        return Blocks(
+            self.block_length,
+            self.arms,
+            self._arm[:n].copy(),
+            self._reward[:n].copy(),
+            self._likely[:n].copy(),
+        )
+
+    def _learner(self, arm: int, block: int) -> SWUCRL2CW:
+        """Return a fresh SWUCRL2-CW for an arm, with draws of its own."""
+        W, eta = self.arms[arm]
+        options = {
+            "horizon": self.horizon,
+            "window": W,
+            "widening": eta,
+            "seed": (self.seed << 40) | block,
+            **self._passed_on,
+        }
+        return quietly(SWUCRL2CW, self.space, options)
+
+    def _next_runner(self) -> tuple[Agent, int]:
+        self._block += 1
+        i = self._block
+        self._likely[i] = self._master.probabilities
+        self._arm[i] = self._master.choose(stream(self.seed, "agents.borl", i).random())
+        learner = self._learner(int(self._arm[i]), i)
+        if self._recent is not None:
+            learner.preload_all(*self._recent.last(learner.window))
+        return learner, self.block_length
+
+    def _saw(
+        self, pairs: NDArray[np.int64], rewards: NDArray[np.float64], afters: NDArray[Any]
+    ) -> None:
+        if self._recent is not None:
+            self._recent.add(pairs, rewards, afters)
+
+    def _finished(self, earned: float) -> None:
+        low, high = self.reward_range or (0.0, 1.0)
+        x = (earned / self.block_length - low) / (high - low)
+        self._reward[self._block] = min(1.0, max(0.0, x))
+        self._master.update(int(self._arm[self._block]), float(self._reward[self._block]))
+
+    def explain(self, s: int) -> BorlExplanation:
+        """Say which arms are played and how that came, and what this block's learner thinks."""
+        if self._runner is None or self._runner.episode is None:
+            raise CallOrderError(
+                "nothing has been planned yet", field="explain", fix="call act(s) first"
+            )
+        blocks, ended = self.blocks, ~np.isnan(self._reward[: self._block + 1])
+        arms = []
+        for k, (W, eta) in enumerate(self.arms):
+            mine = (blocks.arm == k) & ended
+            mean = float(blocks.reward[mine].mean()) if mine.any() else math.nan
+            arms.append(
+                Arm(
+                    window=W,
+                    widening=eta,
+                    probability=float(self.probabilities[k]),
+                    at_first=float(blocks.probabilities[0, k]),
+                    played=int(mine.sum()),
+                    mean_reward=mean,
+                )
+            )
+        return BorlExplanation(
+            block=self._block + 1,
+            of=self.n_blocks,
+            arm=int(self._arm[self._block]),
+            arms=tuple(arms),
+            gamma=float(getattr(self._master, "raw_gamma", 0.0)),
+            learner=self._runner.explain(s),
+        )
+
+    def configuration(self) -> dict[str, Any]:
+        """Return the arguments this agent was made with, as plain data."""
+        return super().configuration() | {
+            "arms": [list(arm) for arm in self.arms] if self._given_arms else None,
+            "master": self.master,
+            "block_length": self._given_length,
+            "carry_window": self.carry_window,
+            **{name: self._passed_on[name] for name in ("delta", "radii", "ties", "slack")},
+        }
+
+    def _saved(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        values, arrays = super()._saved()
+        n = self._block + 1
+        arrays |= {f"master.{name}": array for name, array in self._master.saved().items()}
+        arrays |= {
+            "blocks.arm": self._arm[:n].copy(),
+            "blocks.reward": self._reward[:n].copy(),
+            "blocks.probabilities": self._likely[:n].copy(),
+        }
+        if self._recent is not None:
+            arrays |= {f"recent.{name}": array for name, array in self._recent.saved().items()}
+        return values | {"block": self._block}, arrays
+
+    def _restored(self, values: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
+        started = -(-(self.t - (self._pending is None)) // self.block_length)
+        self._block = as_integer(values["block"], "block", low=-1, high=self.n_blocks - 1)
+        if self._block + 1 != started and not (self.t == 1 and self._block <= 0):
+            raise ValueError("block")
+        n = self._block + 1
+        for name, mine in (
+            ("arm", self._arm), ("reward", self._reward), ("probabilities", self._likely)
+        ):  # fmt: skip
+            mine[:n] = array_like(mine[:n], arrays, f"blocks.{name}")
+        if n and not (self._arm.min() >= 0 and self._arm.max() < len(self.arms)):
+            raise ValueError("blocks.arm")
+        self._master.restore(_part_of(arrays, "master."))
+        if self._recent is not None:
+            space = self.space
+            self._recent.restore(_part_of(arrays, "recent."), space.n_pairs, space.n_states)
+            if self._recent.seen != self.t - 1:
+                raise ValueError("recent")
+        super()._restored(values, arrays)
+        if self._since != 1 + max(0, self._block) * self.block_length:
+            raise ValueError("since")
+
+    def _restored_runner(self, data: bytes) -> Agent:
+        return SWUCRL2CW.from_state(data)
+
+
+def _part_of(arrays: dict[str, NDArray[Any]], start: str) -> dict[str, NDArray[Any]]:
+    return {name[len(start) :]: a for name, a in arrays.items() if name.startswith(start)}
+
+
+def _arms(value: Any) -> list[tuple[int, float]]:
+    """Return own arms, or say which of them is impossible."""
+    fix = "pass pairs (W, eta), such as [(100, 0.0), (1000, 0.1)]"
+    try:
+        pairs = [tuple(arm) for arm in value]
+    except TypeError:
+        raise InputError(f"{value!r} are no arms", field="arms", fix=fix) from None
+    if not pairs:
+        raise InputError("there are none", field="arms", fix=fix)
+    found = []
+    for i, pair in enumerate(pairs):
+        if len(pair) != 2:
+            raise InputError(f"{pair!r} is no arm", field=f"arms[{i}]", fix=fix)
+        W = as_integer(pair[0], f"arms[{i}]: window", low=1, high=LAST_TIME)
+        found.append((W, as_real(pair[1], f"arms[{i}]: widening", low=0.0, high=2.0)))
+    return found
