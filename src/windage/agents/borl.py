@@ -24,6 +24,7 @@ from windage import masters
 from windage.agents.base import Agent, quietly, warn
 from windage.agents.blob import array_like
 from windage.agents.blocks import Arm, Blocks, BorlExplanation
+from windage.agents.borl_state import require_same_master, require_same_runner
 from windage.agents.recent import Recent
 from windage.agents.relay import Relay
 from windage.agents.swucrl2cw import SWUCRL2CW
@@ -101,7 +102,7 @@ class BORL(Relay):
         self.block_length = grid.block_length
         if block_length is not None:
             self.block_length = as_integer(block_length, "block_length", low=1, high=LAST_TIME)
-        self._given_length = block_length
+        self._given_length = None if block_length is None else self.block_length
         self.n_blocks = -(-self.horizon // self.block_length)
         self.master = as_choice(master, "master", masters.names())
         if not isinstance(carry_window, bool):
@@ -116,13 +117,13 @@ class BORL(Relay):
             "slack": slack,
             "reward_range": self.reward_range,
         }
-        first = self._learner(0, block=0)  # says what is wrong with the options
+        widest = max(range(len(self.arms)), key=lambda k: self.arms[k][0])
+        first = self._learner(widest, block=0)  # says what is wrong with the options
         self.delta, self.radii, self.ties, self.slack = (
             first.delta, first.radii, first.ties, first.slack,
         )  # fmt: skip
-        self._master = masters.make(self.master, len(self.arms), self.n_blocks, quiet=True)
-        if self._master.said:
-            warn(self._master.said, GuaranteeWarning, stacklevel=2)
+        self._passed_on |= {"delta": self.delta, "ties": self.ties, "slack": self.slack}
+        self._master = self._new_master()
         require_memory(
             8.0 * self.n_blocks * len(self.arms), "arms", fix="pass fewer arms or longer blocks"
         )
@@ -132,13 +133,26 @@ class BORL(Relay):
         self._arm = np.zeros(self.n_blocks, np.int64)
         self._reward = np.full(self.n_blocks, math.nan)
         self._likely = np.zeros((self.n_blocks, len(self.arms)))
+        self._warn()
+
+    def _new_master(self) -> masters.Master:
+        return masters.make(self.master, len(self.arms), self.n_blocks, quiet=True)
+
+    def _warn(self) -> None:
+        missing = []
         if self.n_blocks == 1:
-            warn(
+            missing.append(
                 f"one block of {self.block_length} steps holds all of T = {self.horizon}: an arm "
-                "is drawn, and arms are never compared (E5)",
-                GuaranteeWarning,
-                stacklevel=2,
+                "is drawn, and arms are never compared (E5)"
             )
+        elif self._master.said:
+            missing.append(self._master.said)
+        if not self.radii.keeps_guarantee:
+            missing.append(f"{self.radii.label} radii do not cover the truth as the theorem needs")
+        if self.space.n_states > 1 and all(eta == 0.0 for _, eta in self.arms):
+            missing.append("the theorem needs a positive widening")
+        if missing:
+            warn("; ".join(missing), GuaranteeWarning, stacklevel=3)
 
     @property
     def probabilities(self) -> NDArray[np.float64]:
@@ -169,14 +183,17 @@ class BORL(Relay):
         }
         return quietly(SWUCRL2CW, self.space, options)
 
+    def _draw(self, block: int) -> float:
+        return float(stream(self.seed, "agents.borl", block).random())
+
     def _next_runner(self) -> tuple[Agent, int]:
-        self._block += 1
-        i = self._block
-        self._likely[i] = self._master.probabilities
-        self._arm[i] = self._master.choose(stream(self.seed, "agents.borl", i).random())
-        learner = self._learner(int(self._arm[i]), i)
+        i = self._block + 1
+        arm = self._master.choose(self._draw(i))
+        learner = self._learner(arm, i)
+        learner._warned = self._runner is not None and self._runner._warned  # once is enough
         if self._recent is not None:
             learner.preload_all(*self._recent.last(learner.window))
+        self._block, self._arm[i], self._likely[i] = i, arm, self._master.probabilities
         return learner, self.block_length
 
     def _saw(
@@ -186,6 +203,8 @@ class BORL(Relay):
             self._recent.add(pairs, rewards, afters)
 
     def _finished(self, earned: float) -> None:
+        if not math.isnan(self._reward[self._block]):
+            return  # told already: the next learner could not be made then
         low, high = self.reward_range or (0.0, 1.0)
         x = (earned / self.block_length - low) / (high - low)
         self._reward[self._block] = min(1.0, max(0.0, x))
@@ -245,9 +264,10 @@ class BORL(Relay):
         return values | {"block": self._block}, arrays
 
     def _restored(self, values: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
-        started = -(-(self.t - (self._pending is None)) // self.block_length)
         self._block = as_integer(values["block"], "block", low=-1, high=self.n_blocks - 1)
-        if self._block + 1 != started and not (self.t == 1 and self._block <= 0):
+        asked = -(-self.t // self.block_length)  # a decision may have been withdrawn again
+        waits = -(-(self.t - 1) // self.block_length)
+        if self._block + 1 != asked and (self._block + 1 != waits or self._pending is not None):
             raise ValueError("block")
         n = self._block + 1
         for name, mine in (
@@ -257,6 +277,7 @@ class BORL(Relay):
         if n and not (self._arm.min() >= 0 and self._arm.max() < len(self.arms)):
             raise ValueError("blocks.arm")
         self._master.restore(_part_of(arrays, "master."))
+        require_same_master(self)
         if self._recent is not None:
             space = self.space
             self._recent.restore(_part_of(arrays, "recent."), space.n_pairs, space.n_states)
@@ -265,6 +286,8 @@ class BORL(Relay):
         super()._restored(values, arrays)
         if self._since != 1 + max(0, self._block) * self.block_length:
             raise ValueError("since")
+        if self._runner is not None:
+            require_same_runner(self)
 
     def _restored_runner(self, data: bytes) -> Agent:
         return SWUCRL2CW.from_state(data)

@@ -78,6 +78,7 @@ class MASTER(Agent):
     id: ClassVar[str] = "master"
     told: ClassVar[tuple[str, ...]] = ("D",)
     covers_drift: ClassVar[bool | None] = True
+    default_radii: ClassVar[str] = "ucrl2"
     bound: ClassVar[str] = "min(sqrt(l T), (B_r + B_p)^(1/3) T^(2/3)), D known"
     source: ClassVar[str] = "Wei, Luo 2021, constants recalled"
 
@@ -113,6 +114,7 @@ class MASTER(Agent):
         first = self._learner(0, 0)  # says what is wrong with the options
         self._passed_on = {name: first.configuration()[name] for name in self._passed_on}
         self.diameter, self.delta = first.diameter, first.delta
+        self.radii, self.ties, self.slack = first.radii, first.ties, first.slack
         low, high = self.reward_range or (0.0, 1.0)
         self._alarms = Alarms(
             horizon=self.horizon,

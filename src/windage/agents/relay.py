@@ -203,8 +203,11 @@ class Relay(Agent):
     def _restored(self, values: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
         self._since = as_integer(values["since"], "since", low=1, high=self.t)
         self._until = as_integer(values["until"], "until", low=self._since)
-        self._sum[:] = [as_real(part, "earned") for part in values["earned"]]
-        self._past_episodes = as_integer(values["episodes"], "episodes", low=0, high=self.t)
+        total, lost = values["earned"]
+        self._sum[:] = as_real(total, "earned"), as_real(lost, "earned")
+        self._past_episodes = as_integer(
+            values["episodes"], "episodes", low=0, high=self._since - 1
+        )
         self._kept_since = self._past_episodes + 1
         if "runner" not in arrays:
             if self.t > 1 or self._pending is not None:

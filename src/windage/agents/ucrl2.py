@@ -103,7 +103,7 @@ class SWUCRL(UCRL2):
     Examples
     --------
     >>> SWUCRL.tuned(StateActions([2, 2]), horizon=10**6, changes=10, diameter=2.0).window
-    79345
+    113701
     """
 
     id: ClassVar[str] = "sw-ucrl"

@@ -91,8 +91,13 @@ def begin(learner, t, reason):
         for p in range(learner.plan.pairs.size):
             learner.plan.pairs[p]["kind"] = BOUND
         draw_policy(memory, learner.plan, rules.key, t, clock, rules.prior)
-    elif now[PLANNED] and not _climb(learner, clock):
-        return False
+    elif now[PLANNED]:
+        if not _climb(learner, clock):
+            return False
+    elif rules.ladder.size > 0:  # nothing to plan: the first step will do
+        for p in range(learner.sets.size):
+            learner.sets[p]["eta"] = rules.ladder[0]
+            refresh_pair(learner, p, math.log(clock))
     settle(memory)
     row = learner.log[now[EPISODE] % learner.log.size]
     row["length"] = t - now[TAU]

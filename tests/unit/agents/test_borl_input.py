@@ -103,7 +103,6 @@ def test_blocks_that_would_not_fit_in_memory():
         make(horizon=2**39, block_length=1)
 
 
-@pytest.mark.xfail(strict=False, reason="only the first arm is tried")
 def test_a_window_that_would_not_fit_in_memory():
     """Said when the agent is made, not in the block that draws it."""
     arms = [(10, 0.1), (2**38, 0.1)]
@@ -111,7 +110,6 @@ def test_a_window_that_would_not_fit_in_memory():
         make(horizon=2**39, block_length=2**35, arms=arms)
 
 
-@pytest.mark.xfail(strict=False, reason="the master hears twice, and a block is left out")
 @pytest.mark.parametrize("steps", [0, 80])
 def test_a_learner_that_could_not_be_made_is_made_later(steps, monkeypatch):
     agent, twin = make(), make()
@@ -154,19 +152,16 @@ def test_arms_as_people_pass_them():
         assert BORL.from_state(agent.state()).arms == agent.arms
 
 
-PLAIN = pytest.mark.xfail(strict=False, reason="kept as it was passed, and cannot be written")
-
-
 @pytest.mark.parametrize(
     "options",
     [
         {"seed": np.int64(3)},
         {"reward_range": np.array([0.0, 2.0])},
         {"radii": wd.Radii.laplace().scaled(0.5)},
-        pytest.param({"block_length": np.int64(40)}, marks=PLAIN),
-        pytest.param({"delta": np.float32(0.25)}, marks=PLAIN),
-        pytest.param({"delta": Fraction(1, 4)}, marks=PLAIN),
-        pytest.param({"slack": np.float32(0.5)}, marks=PLAIN),
+        {"block_length": np.int64(40)},
+        {"delta": np.float32(0.25)},
+        {"delta": Fraction(1, 4)},
+        {"slack": np.float32(0.5)},
     ],
 )
 def test_what_numpy_makes_can_be_saved_too(options):
@@ -209,7 +204,6 @@ def test_no_warning_where_the_master_can_learn(options):
         make(**options)
 
 
-@pytest.mark.xfail(strict=False, reason="the learners' own warnings are silenced")
 @pytest.mark.parametrize("options", [{"radii": {"kind": "paper", "scale": 0.1}},
                                      {"arms": [(10, 0.0), (20, 0.0)]}])  # fmt: skip
 def test_what_the_theorem_does_not_cover_is_said(options):
@@ -217,7 +211,6 @@ def test_what_the_theorem_does_not_cover_is_said(options):
         make(**options)
 
 
-@pytest.mark.xfail(strict=False, reason="every block's learner warns anew")
 def test_rewards_outside_the_unit_interval_are_noticed_once():
     agent = make(reward_range=None)
     with warnings.catch_warnings(record=True) as caught:
@@ -413,7 +406,6 @@ INCONSISTENT = {
 }
 
 
-@pytest.mark.xfail(strict=False, reason="parts that contradict each other are taken")
 @pytest.mark.parametrize("name", INCONSISTENT)
 def test_parts_that_contradict_each_other(name):
     """Each part is possible, together they are not: nobody who saved this can have been here."""
