@@ -86,7 +86,7 @@ def reports(
     slack: float,
 ) -> tuple[ActionReport, ...]:
     """Return what a learner knows of each action of a state, under the bias it planned with."""
-    from windage.kernels.evi import ROUNDING
+    from windage.kernels.evi import bar
 
     space = region.space
     first = int(space.offsets[state])
@@ -117,9 +117,8 @@ def reports(
                 chosen=pair == played,
             )
         )
-    best = max(report.value for report in found)
-    bar = best - slack - ROUNDING * max(1.0, abs(best))
-    return tuple(_in_rewards(replace(one, tied=one.value >= bar), learner.rules) for one in found)
+    least = bar(max(report.value for report in found), slack)
+    return tuple(_in_rewards(replace(one, tied=one.value >= least), learner.rules) for one in found)
 
 
 def _in_rewards(report: ActionReport, rules: Rules) -> ActionReport:

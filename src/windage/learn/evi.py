@@ -131,8 +131,8 @@ def evi(
     if not kernel.solve(plan, epsilon, quick, most):
         raise not_converged(plan.answer, epsilon)
     values = plan.pairs["value"].copy()
-    best = plan.states["swept"][space.state_of]
-    tied = values >= best - slack - kernel.ROUNDING * np.maximum(1.0, np.abs(best))
+    bars = np.array([kernel.bar(best, slack) for best in plan.states["swept"]])
+    tied = values >= bars[space.state_of]
     policy = np.empty(space.n_states, np.int64)
     for s in range(space.n_states):
         choices = np.flatnonzero(tied[space.offsets[s] : space.offsets[s + 1]])

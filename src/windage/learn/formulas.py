@@ -20,6 +20,7 @@ constants of the last two are recalled, not copied from their papers. Rewards ar
 
 from __future__ import annotations
 
+import functools
 from decimal import Decimal, localcontext
 
 __all__ = ["formula"]
@@ -27,6 +28,7 @@ __all__ = ["formula"]
 _DIGITS = 60  # the logarithms are rounded once, when the rule is stored
 
 
+@functools.lru_cache(256)  # sixty digits take their time, and agents are made again and again
 def formula(
     kind: str, bounded: bool, S: int, pairs: int, T: int, delta: Decimal
 ) -> tuple[tuple[Decimal, ...], tuple[Decimal, ...]]:
