@@ -100,7 +100,8 @@ def _borl() -> dict[str, float]:
         return cpu_seconds(lambda: wd.run(model, next(agents), record="totals"), 3)
 
     arms = wd.BORL(model.space, horizon=T).arms
-    short, long = (min(arms), max(arms))
+    eta = min(eta for _, eta in arms)
+    short, long = ((W(w for w, _ in arms), eta) for W in (min, max))
     return {
         "random 100x4: BORL / SWUCRL2-CW at W*, eta*, T = 1e6": seconds() / _seconds(model, T, 1.0),
         f"random 100x4: blocks of W = {short[0]} / of W = {long[0]}": seconds(arms=[short])

@@ -2,7 +2,7 @@
 
 The twin owns everything but SWUCRL2-CW itself, which has literal twins of its own, and the place
 where draws are found: arm i is drawn with stream(seed, "agents.borl", i), counted from 0, and its
-learner has the seed (seed << 40) | i.
+learner has the two words of its own address as seed.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import windage as wd
 from tests.models import random_mdp
 from windage.agents.borl import BORL
 from windage.learn.tuning import borl_grid
-from windage.streams import stream
+from windage.streams import key, stream
 
 pytestmark = pytest.mark.filterwarnings("ignore::windage.errors.GuaranteeWarning")
 
@@ -27,6 +27,11 @@ TIGHT = {"kind": "paper", "scale": 0.1}
 
 
 # --- the twin ------------------------------------------------------------------------------------
+
+
+def learner_seed(seed, block):
+    high, low = key(seed, f"agents.borl/{block}")
+    return int(high) * 2**64 + int(low)
 
 
 def literal_grid(pairs, S, T):
@@ -100,7 +105,7 @@ class Twin:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 learner = wd.SWUCRL2CW(
-                    space, horizon=T, window=W, widening=eta, seed=(seed << 40) | i, **options
+                    space, horizon=T, window=W, widening=eta, seed=learner_seed(seed, i), **options
                 )
             rewards = []
             for t in range(i * self.length + 1, min((i + 1) * self.length, T) + 1):

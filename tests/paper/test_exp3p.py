@@ -1,4 +1,4 @@
-"""E4 and Algorithm 2, lines 6 and 14: EXP3.P as printed, and the reading taken."""
+"""E4 and Algorithm 3, lines 6 and 14: EXP3.P as printed, and the reading taken."""
 
 from __future__ import annotations
 

@@ -114,8 +114,12 @@ class Agent(ABC):
                 f"all {self.horizon} steps have been played",
                 fix="make an agent with a larger horizon",
             )
-        action = self._choose(state)
-        self._pending = (state, action)
+        try:
+            action = self._choose(state)
+            self._pending = (state, action)
+        except BaseException:
+            self.withdraw()  # whoever was asked for it waits no longer
+            raise
         return action
 
     def observe(self, s: int, a: int, reward: float, s_next: int) -> None:

@@ -12,7 +12,7 @@ from windage.agents.bandits import LARGEST
 from windage.agents.base import Agent
 from windage.agents.indices import SWUCB
 from windage.agents.relay import Relay
-from windage.inputs import as_integer, as_real
+from windage.inputs import as_real
 from windage.masters import Exp3
 from windage.spaces import StateActions
 from windage.streams import key
@@ -61,11 +61,20 @@ class BOB(Relay):
         """H."""
         self.windows = _windows(self.block_length)
         """What EXP3 chooses from."""
-        self.arm: int | None = None
-        """The place among `windows` of the one used in this block."""
         blocks = -(-self.horizon // self.block_length)
         self._master = Exp3(len(self.windows), blocks, quiet=True)
         self._key = key(self.seed, "agents.bob")
+
+    @property
+    def arm(self) -> int | None:
+        """The place among `windows` of the one used in this block."""
+        return None if self._runner is None else self._drawn(self._since)
+
+    def _drawn(self, t: int) -> int:
+        """Return the arm drawn for the block that starts at t; the master must not know its end."""
+        from windage.kernels.random import uniform
+
+        return self._master.choose(float(uniform(self._key, t, 0)))
 
     @property
     def probabilities(self) -> NDArray[np.float64]:
@@ -73,14 +82,12 @@ class BOB(Relay):
         return self._master.probabilities
 
     def _next_runner(self) -> tuple[Agent, int]:
-        from windage.kernels.random import uniform
-
-        self.arm = self._master.choose(float(uniform(self._key, self.t, 0)))
+        arm = self._drawn(self.t)
         H = self.block_length
         runner = SWUCB(
             self.space,
             horizon=H,
-            window=self.windows[self.arm],
+            window=self.windows[arm],
             exploration=self.exploration,
             reward_range=self.reward_range,
         )
@@ -91,8 +98,8 @@ class BOB(Relay):
         H, T = self.block_length, self.horizon
         reward = (earned - low * H) / (high - low)
         most = 2.0 * H + 4.0 * math.sqrt(H * math.log(T / math.sqrt(H)))
-        if self.arm is not None:
-            self._master.update(self.arm, min(1.0, max(0.0, 0.5 + reward / most)))
+        if self._master.rounds == (self._since - 1) // H:  # else it has been told already
+            self._master.update(self._drawn(self._since), min(1.0, max(0.0, 0.5 + reward / most)))
 
     def configuration(self) -> dict[str, Any]:
         """Return the arguments this agent was made with, as plain data."""
@@ -108,8 +115,6 @@ class BOB(Relay):
 
     def _restored(self, values: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
         self._master.restore(arrays)
-        if values["arm"] is not None:
-            self.arm = as_integer(values["arm"], "arm", low=0, high=len(self.windows) - 1)
         super()._restored(values, arrays)
 
     def _restored_runner(self, data: bytes) -> Agent:

@@ -33,7 +33,7 @@ from windage.inputs import LAST_TIME, as_choice, as_integer, as_real, require_me
 from windage.learn import tuning
 from windage.learn.radii import Radii
 from windage.spaces import StateActions, as_space
-from windage.streams import stream
+from windage.streams import key, stream
 
 __all__ = ["BORL"]
 
@@ -129,7 +129,6 @@ class BORL(Relay):
         )
         most = min(self.horizon, max(W for W, _ in self.arms))
         self._recent = Recent(most) if carry_window else None
-        self._block = -1
         self._arm = np.zeros(self.n_blocks, np.int64)
         self._reward = np.full(self.n_blocks, math.nan)
         self._likely = np.zeros((self.n_blocks, len(self.arms)))
@@ -155,6 +154,11 @@ class BORL(Relay):
             warn("; ".join(missing), GuaranteeWarning, stacklevel=3)
 
     @property
+    def _block(self) -> int:
+        """The number of the block of the learner that acts, from 0 on; -1 before the first."""
+        return -1 if self._runner is None else (self._since - 1) // self.block_length
+
+    @property
     def probabilities(self) -> NDArray[np.float64]:
         """How likely each arm is to be drawn for the next block, as far as is known now."""
         return self._master.probabilities
@@ -178,22 +182,27 @@ class BORL(Relay):
             "horizon": self.horizon,
             "window": W,
             "widening": eta,
-            "seed": (self.seed << 40) | block,
+            "seed": self._learner_seed(block),
             **self._passed_on,
         }
         return quietly(SWUCRL2CW, self.space, options)
+
+    def _learner_seed(self, block: int) -> int:
+        """Return a seed that nobody chose for anything else."""
+        high, low = key(self.seed, f"agents.borl/{block}")
+        return (int(high) << 64) | int(low)
 
     def _draw(self, block: int) -> float:
         return float(stream(self.seed, "agents.borl", block).random())
 
     def _next_runner(self) -> tuple[Agent, int]:
-        i = self._block + 1
+        i = self._master.rounds  # the blocks it has been told of
         arm = self._master.choose(self._draw(i))
         learner = self._learner(arm, i)
         learner._warned = self._runner is not None and self._runner._warned  # once is enough
         if self._recent is not None:
             learner.preload_all(*self._recent.last(learner.window))
-        self._block, self._arm[i], self._likely[i] = i, arm, self._master.probabilities
+        self._arm[i], self._likely[i] = arm, self._master.probabilities
         return learner, self.block_length
 
     def _saw(
@@ -203,7 +212,7 @@ class BORL(Relay):
             self._recent.add(pairs, rewards, afters)
 
     def _finished(self, earned: float) -> None:
-        if not math.isnan(self._reward[self._block]):
+        if self._master.rounds > self._block:
             return  # told already: the next learner could not be made then
         low, high = self.reward_range or (0.0, 1.0)
         x = (earned / self.block_length - low) / (high - low)
@@ -264,7 +273,9 @@ class BORL(Relay):
         return values | {"block": self._block}, arrays
 
     def _restored(self, values: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
-        self._block = as_integer(values["block"], "block", low=-1, high=self.n_blocks - 1)
+        super()._restored(values, arrays)
+        if values["block"] != self._block:
+            raise ValueError("block")
         asked = -(-self.t // self.block_length)  # a decision may have been withdrawn again
         waits = -(-(self.t - 1) // self.block_length)
         if self._block + 1 != asked and (self._block + 1 != waits or self._pending is not None):
@@ -283,7 +294,6 @@ class BORL(Relay):
             self._recent.restore(_part_of(arrays, "recent."), space.n_pairs, space.n_states)
             if self._recent.seen != self.t - 1:
                 raise ValueError("recent")
-        super()._restored(values, arrays)
         if self._since != 1 + max(0, self._block) * self.block_length:
             raise ValueError("since")
         if self._runner is not None:

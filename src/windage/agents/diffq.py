@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -82,6 +84,7 @@ class DifferentialQ(Agent):
             exploration=self.exploration,
             low=low,
             width=high - low,
+            clock=np.zeros(2, np.int64),
             least=least,
             most=most,
         )
@@ -105,6 +108,17 @@ class DifferentialQ(Agent):
         from windage.kernels.diffq import learn
 
         learn(self._critic, self.space.pair(state, action), reward, s_next)
+
+    @contextmanager
+    def in_step(self) -> Iterator[None]:
+        """Keep the clock with what was learned whatever interrupts them."""
+        try:
+            yield
+        except BaseException:
+            steps, state = self._critic.clock.tolist()
+            if steps + 1 != self.t:
+                self.t, self._pending, self.last_state = steps + 1, None, state
+            raise
 
     def play(self, world: World, state: int, block: Block) -> int:
         """Play a whole block in one compiled loop; returns the state it ends in."""
@@ -139,6 +153,7 @@ class DifferentialQ(Agent):
             mine[:] = array_like(mine, arrays, name)
             if not np.isfinite(mine).all():
                 raise ValueError(name)
+        self._critic.clock[:] = self.t - 1, self.last_state or 0
 
     def _check_reward(self, reward: object) -> float:
         if self.reward_range is not None:

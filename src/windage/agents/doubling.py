@@ -18,8 +18,9 @@ __all__ = ["Doubling"]
 class Doubling(Relay):
     """An agent for an unknown horizon: `make_agent(T)` for T = first, 2 first, 4 first, ...
 
-    A regret of order T^a becomes one of at most 2^a / (2^a - 1) times as much: 2.5 times for the
-    T^(3/4) of Theorem 1. Nothing is carried over from one agent to the next.
+    A regret of order T^a becomes one of at most max(1 + 2^a, 2^a / (2^a - 1)) times as much, 2.7
+    times for the T^(3/4) of Theorem 1. Nothing is carried over from one agent to the next; give
+    each a seed of its own, such as the horizon, or their draws repeat.
 
     Parameters
     ----------

@@ -188,6 +188,8 @@ class EpisodicAgent(Agent):
 
         self._make_room(1)
         learner.observe(self._learner, t, pair, reward, s_next)
+        if self._learner.rules.rounded:
+            self._notice_rounding(reward, reward)
 
     def _origin(self) -> int:
         """Return the time at which the learner's own clock stood at 0."""
@@ -226,6 +228,8 @@ class EpisodicAgent(Agent):
         self._make_room(block.states.size)
         state, n, how = learner.play(self._learner, world, state, self.t, *block)
         self._notice_scale()
+        if self._learner.rules.rounded and n > 0:
+            self._notice_rounding(float(block.rewards[:n].min()), float(block.rewards[:n].max()))
         if how != PLAYED:
             self.last_state = int(state)
             self.t += n
@@ -257,6 +261,17 @@ class EpisodicAgent(Agent):
                     ParameterWarning,
                     stacklevel=5,
                 )
+
+    def _notice_rounding(self, least: float, most: float) -> None:
+        """Warn once of rewards that are rounded to 0 or 1 though they are nowhere near."""
+        if self.reward_range is None and not self._warned and not -0.5 <= least <= most <= 1.5:
+            self._warned = True
+            warn(
+                f"a reward of {most if most > 1.5 else least:g} lies outside [0, 1] and is rounded "
+                "to 0 or 1: declare a reward_range",
+                ParameterWarning,
+                stacklevel=5,
+            )
 
     def _make_room(self, samples: int) -> None:
         if self._window.make_room(samples):

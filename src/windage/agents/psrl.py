@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 
 from windage.agents.base import Budgets
 from windage.agents.episodic import EpisodicAgent, Pace
-from windage.agents.restarts import configured_restarts, restart_times
+from windage.agents.restarts import configured_restarts, restart_times, warn_of_haste
 from windage.agents.tuned import chosen, tunings
 from windage.inputs import LAST_TIME, as_choice, as_integer, as_real
 from windage.learn import tuning
@@ -152,6 +152,7 @@ class RestartedPSRL(PSRL):
     ) -> None:
         self.restarts = restart_times(restarts, horizon)
         super().__init__(space, horizon=horizon, **options)
+        warn_of_haste(self.restarts, self)
 
     def _pace(self) -> Pace:
         return Pace(restarts=self.restarts)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +30,16 @@ _NOWHERE: NDArray[np.float64] = np.empty(0)
 _EPISODES_KEPT = (1 << 14) + 8  # more than a run plays between two looks at them
 
 
+class Leg(NamedTuple):
+    """Who acts and since when: one value, so that no handover is ever half done."""
+
+    runner: Any
+    since: int  # the time at which it took over
+    until: int  # ... and at which the next one does
+    sum: NDArray[np.float64]  # what it has earned so far, and what rounding took from it
+    episodes: int  # how many there were before
+
+
 class Relay(Agent):
     """An agent whose steps are taken by a runner, until the next one takes over."""
 
@@ -42,13 +52,9 @@ class Relay(Agent):
         reward_range: tuple[float, float] | None = None,
     ) -> None:
         super().__init__(space, horizon=horizon, seed=seed, reward_range=reward_range)
-        self._runner: Any = None
-        self._since = 1  # the time at which the runner took over
-        self._until = 1  # ... and at which the next one does
-        self._sum = np.zeros(2)  # what it has earned so far, and what rounding took from it
+        self._leg = Leg(None, 1, 1, np.zeros(2), 0)
         # episodes of those before, as far as anyone may still ask: number m in row m % size
         self._past = np.zeros(min(_EPISODES_KEPT, self.horizon + 8), no_rows().dtype)
-        self._past_episodes = 0
         self._kept_since = 1  # rows before this one were not saved
 
     @abstractmethod
@@ -70,17 +76,37 @@ class Relay(Agent):
         return made
 
     def _ready(self) -> Any:
-        """Return who acts at `self.t`; calls the next one if it is time to."""
+        """Return who acts at `self.t`; calls the next one if it is time to.
+
+        All of it may be cut short and done again; only the last line counts.
+        """
         if self._runner is None or self.t >= self._until:
             if self._runner is not None:
                 self._finished(float(self._sum.sum()))
-            runner, steps = self._next_runner()  # may fail, and be asked again
-            if self._runner is not None:
-                self._keep_episodes()
-            self._runner = runner
-            self._since, self._until = self.t, self.t + steps
-            self._sum[:] = 0.0
+            runner, steps = self._next_runner()
+            episodes = self._keep_episodes()
+            self._leg = Leg(runner, self.t, self.t + steps, np.zeros(2), episodes)
         return self._runner
+
+    @property
+    def _runner(self) -> Any:
+        return self._leg.runner
+
+    @property
+    def _since(self) -> int:
+        return self._leg.since
+
+    @property
+    def _until(self) -> int:
+        return self._leg.until
+
+    @property
+    def _sum(self) -> NDArray[np.float64]:
+        return self._leg.sum
+
+    @property
+    def _past_episodes(self) -> int:
+        return self._leg.episodes
 
     def _choose(self, state: int) -> int:
         return int(self._ready().act(state))
@@ -146,16 +172,17 @@ class Relay(Agent):
         self.t = start
         return state
 
-    def _keep_episodes(self) -> None:
-        """Remember the episodes of the runner that has finished."""
+    def _keep_episodes(self) -> int:
+        """Remember the episodes of the runner that has finished; returns how many there were."""
         rows = self._runner_rows(1)
         if rows.size:
             rows[-1]["length"] = self.t - rows[-1]["start"]
             rows[-1]["reason"] = 4
-        self._past_episodes += self._runner_episodes()
+        total = self.n_episodes
         rows = rows[-self._past.size :]
-        numbers = np.arange(self._past_episodes - rows.size, self._past_episodes) + 1
+        numbers = np.arange(total - rows.size, total) + 1
         self._past[numbers % self._past.size] = rows
+        return total
 
     def _runner_episodes(self) -> int:
         return int(self._runner.n_episodes) if isinstance(self._runner, Planner) else 0
@@ -201,19 +228,20 @@ class Relay(Agent):
         return values, {"runner": np.frombuffer(self._runner.state(), np.uint8)}
 
     def _restored(self, values: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
-        self._since = as_integer(values["since"], "since", low=1, high=self.t)
-        self._until = as_integer(values["until"], "until", low=self._since)
+        since = as_integer(values["since"], "since", low=1, high=self.t)
+        until = as_integer(values["until"], "until", low=since)
         total, lost = values["earned"]
-        self._sum[:] = as_real(total, "earned"), as_real(lost, "earned")
-        self._past_episodes = as_integer(
-            values["episodes"], "episodes", low=0, high=self._since - 1
-        )
+        earned = np.array([as_real(total, "earned"), as_real(lost, "earned")])
+        episodes = as_integer(values["episodes"], "episodes", low=0, high=since - 1)
+        runner = None
+        if "runner" in arrays:
+            runner = self._restored_runner(arrays["runner"].tobytes())
+        self._leg = Leg(runner, since, until, earned, episodes)
         self._kept_since = self._past_episodes + 1
         if "runner" not in arrays:
             if self.t > 1 or self._pending is not None:
                 raise StateError("it does not say who acts", field="state", fix="restore a copy")
             return
-        self._runner = self._restored_runner(arrays["runner"].tobytes())
         pending = self._runner._pending
         if self._runner.t + self._since - 1 != self.t or pending != self._pending:
             raise StateError(

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from windage.agents.base import Budgets, warn
+from windage.agents.base import Agent, Budgets, warn
 from windage.agents.episodic import Pace
 from windage.agents.optimistic import OptimisticAgent
 from windage.agents.ucrl2 import UCRL2
@@ -88,13 +88,7 @@ class RestartedUCRL2(UCRL2):
     ) -> None:
         self.restarts = restart_times(restarts, horizon)
         super().__init__(space, horizon=horizon, **options)
-        if self.restarts.size * space.n_pairs > self.horizon:
-            warn(
-                f"{self.restarts.size} restarts in {self.horizon} steps leave less than a step for "
-                "each pair: nothing can be learned in between",
-                ParameterWarning,
-                stacklevel=2,
-            )
+        warn_of_haste(self.restarts, self)
 
     def _pace(self) -> Pace:
         return Pace(restarts=self.restarts)
@@ -120,6 +114,17 @@ class RestartedUCRL2(UCRL2):
     def configuration(self) -> dict[str, Any]:
         """Return the arguments this agent was made with, as plain data."""
         return super().configuration() | {"restarts": self.restarts.tolist()}
+
+
+def warn_of_haste(restarts: NDArray[np.int64], agent: Agent) -> None:
+    """Say that an agent restarts too often to learn anything."""
+    if restarts.size * agent.space.n_pairs > agent.horizon:
+        warn(
+            f"{restarts.size} restarts in {agent.horizon} steps leave less than a step for each "
+            "pair: nothing can be learned in between",
+            ParameterWarning,
+            stacklevel=3,
+        )
 
 
 def configured_restarts(

@@ -136,7 +136,7 @@ class SWUCRL2CW(OptimisticAgent):
         missing = []
         if not self.radii.keeps_guarantee:
             missing.append(f"{self.radii.label} radii do not cover the truth as the theorem needs")
-        if self.id == "swucrl2-cw" and (self._eta == 0.0).all() and self.space.n_states > 1:
+        if self.id != "swucrl2" and (self._eta == 0.0).all() and self.space.n_states > 1:
             missing.append("the theorem needs a positive widening")
         if missing:
             warn("; ".join(missing), GuaranteeWarning, stacklevel=3)

@@ -96,7 +96,7 @@ class SWUCRL(UCRL2):
     ----------
     window
         W; `tuned` finds the one of its theorem, which needs the number of changes and a bound on
-        the diameter.
+        the diameter (constants recalled).
 
     The other parameters are those of `UCRL2`.
 
@@ -133,7 +133,7 @@ class SWUCRL(UCRL2):
         """Return the agent with W* = (16.53 T D S sqrt(A ln(T/delta)) / l)^(2/3)."""
         T = as_horizon(horizon)
         l = as_integer(changes, "changes", low=0)  # noqa: E741 - the paper's letter
-        D = as_real(diameter, "diameter", low=0.0)
+        D = max(1.0, as_real(diameter, "diameter", low=0.0))  # one state has 0, and W* would be 0
         level = as_real(delta, "delta", low=0.0, high=1.0, open_low=True, open_high=True)
         S, A = as_space(space).n_states, space.mean_actions
         window = T
@@ -175,7 +175,7 @@ class SWUCRL(UCRL2):
 class UCRL2B(UCRL2):
     """UCRL2 with boxes of empirical Bernstein bounds instead of L1 balls; rewards clipped at 1.
 
-    The parameters are those of `UCRL2`.
+    The parameters are those of `UCRL2`; the constants of the bounds are recalled.
 
     Examples
     --------

@@ -24,6 +24,7 @@ class Critic(NamedTuple):
     exploration: float
     low: float  # rewards are taken from [low, low + width] to [0, 1]
     width: float
+    clock: NDArray[np.int64]  # [2] steps learned from, and the state the last one led to
     least: float  # smallest and largest reward that is accepted
     most: float
 
@@ -55,6 +56,8 @@ def learn(critic, p, reward, after):
     difference = scaled - critic.gain[0] + ahead - critic.values[p]
     critic.values[p] += critic.rate * difference
     critic.gain[0] += critic.gain_rate * critic.rate * difference
+    critic.clock[0] += 1
+    critic.clock[1] = after
 
 
 @compiled

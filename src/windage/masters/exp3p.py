@@ -1,4 +1,4 @@
-"""EXP3.P: the master of BORL (paper, Algorithm 2), with a bound that holds in high probability.
+"""EXP3.P: the master of BORL (paper, Algorithm 3), with a bound that holds in high probability.
 
     u_k = (1 - gamma) softmax(alpha q)_k + gamma / K                  # line 6
     q_k += (beta + 1{k played} x) / u_k, for every arm k              # line 14

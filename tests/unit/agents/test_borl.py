@@ -318,8 +318,10 @@ def test_blocks_have_tie_draws_of_their_own():
     assert len(set(actions)) == 6
     again = make(arms=FEW[:1], radii=None, block_length=50)
     assert [tuple(a for _, a, _, _ in stuck(again, 50)) for _ in range(6)] == actions
-    seeds = {(agent.seed << 40) | i for i in range(6)}
-    assert agent.runner.seed == max(seeds)
+    seeds = {agent._learner_seed(i) for i in range(6)}
+    assert len(seeds) == 6
+    assert agent.runner.seed == agent._learner_seed(5)
+    assert min(seeds) > 2**64  # none that anybody would choose for a learner beside it
 
 
 def stuck(agent, steps):

@@ -171,10 +171,10 @@ def test_what_numpy_makes_can_be_saved_too(options):
 
 
 def test_the_largest_seeds_are_refused_in_words():
-    """Its learners' seeds have 40 bits more than its own."""
-    make(seed=2**4000).act(0)
-    with pytest.raises(InputError, match="^seed: has 4136 bits. Fix: pass at most 4096 bits"):
-        make(seed=2**4096 - 1)
+    """Its learners' seeds are drawn from its own and no larger for it."""
+    make(seed=2**4096 - 1).act(0)
+    with pytest.raises(InputError, match="^seed: has 4097 bits. Fix: pass at most 4096 bits"):
+        make(seed=2**4096)
 
 
 # --- warnings ------------------------------------------------------------------------------------

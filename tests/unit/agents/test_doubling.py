@@ -45,7 +45,7 @@ MAKERS = {
     "swucrl2-cw": lambda T: wd.SWUCRL2CW.oblivious(SPACE, horizon=T, seed=3, radii="laplace"),
     "ucrl2": lambda T: wd.UCRL2(SPACE, horizon=T, seed=3, radii=wd.Radii.ucrl2().scaled(0.1)),
     "sw-psrl": lambda T: wd.SWPSRL(SPACE, horizon=T, window=1 + T // 3, seed=3),
-    "restarted-psrl": lambda T: wd.RestartedPSRL(SPACE, horizon=T, restarts=5, seed=3),
+    "restarted-psrl": lambda T: wd.RestartedPSRL(SPACE, horizon=T, restarts=7, seed=3),
     "diff-q": lambda T: wd.DifferentialQ(SPACE, horizon=T, exploration=0.3, seed=3),
     "random": lambda T: wd.agents.RandomAgent(SPACE, horizon=T, seed=3),
     "of the user's": lambda T: Alternating(SPACE, horizon=T, seed=3),

@@ -19,6 +19,41 @@ def _agent(model):
     return wd.SWUCRL2CW(model.space, horizon=T, window=400, widening=0.2, seed=3)
 
 
+LOOPS = [name for name in wd.agents.names() if name not in ("master", "oracle", "myopic",
+                                                            "finite-horizon")]  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore::windage.errors.GuaranteeWarning")
+@pytest.mark.filterwarnings("ignore::windage.errors.ParameterWarning")
+@pytest.mark.parametrize("name", LOOPS)
+def test_every_loop_that_is_cut_short_goes_on(name, monkeypatch):
+    """The worst moment, for every agent with a loop: it is over, the clock has not moved."""
+    model = wd.envs.make("two-state-cosine", horizon=40_000)
+    told = wd.agents.facts(name, model) | {"seed": 3}
+    if "restarts" in wd.agents.parameters(wd.agents.get(name)):
+        told |= {"restarts": 5000}
+    if name == "va-ucrl":
+        told |= {"reward_variation": [0.1] * 8, "transition_variation": [0.1] * 8}
+    whole, agent = (wd.agents.make(name, model.space, horizon=40_000, **told) for _ in range(2))
+    wd.run(model, whole, seed=1, record="totals")
+    home = next(kind for kind in type(agent).__mro__ if "play" in vars(kind))
+    real = home.play
+
+    def cut_short(self, world, state, block):
+        after = real(self, world, state, block)
+        if self is agent and self.t > 16_000:
+            raise Stop
+        return after
+
+    monkeypatch.setattr(home, "play", cut_short)
+    with pytest.raises(Stop):
+        wd.run(model, agent, seed=1, record="totals")
+    monkeypatch.undo()
+    assert agent.t > 16_000
+    wd.run(model, agent, seed=1, record="totals")
+    assert agent.state() == whole.state()
+
+
 @pytest.fixture(scope="module")
 def model():
     return wd.envs.make("riverswim", horizon=T)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import mpmath
 import numpy as np
 import pytest
@@ -42,7 +44,7 @@ def test_slack_window_and_widening_for_known_budgets(name, T, Br, Bp):
     xi = order(space, T, Br + Bp)
     assert tuning.slack(space, T, Br, Bp) == pytest.approx(xi, rel=1e-14)
     agent = wd.SWUCRL2CW.practical(space, horizon=T, reward_budget=Br, transition_budget=Bp)
-    assert agent.slack == pytest.approx(SLACK * xi, rel=1e-14)
+    assert agent.slack == pytest.approx(8.0 * xi, rel=1e-14)
     S, A = space.n_states, space.n_pairs / space.n_states
     W = 3 * S ** (2 / 3) * (A * T / (Br + Bp + 1)) ** 0.5
     assert agent.window == min(T, max(1, round(W)))
@@ -150,3 +152,28 @@ def test_budgets_come_in_pairs():
         other = {"reward_budget": "transition_budget"}.get(one, "reward_budget")
         with pytest.raises(InputError, match=f"{other}: one budget is given and the other is not"):
             wd.SWUCRL2CW.practical(SPACES["two"], horizon=100, **{one: 1.0})
+
+
+def test_episodes_grow_by_one_step_at_most():
+    """Step 3 of the argument, and the number of episodes it allows."""
+    model = wd.envs.make("riverswim", horizon=20_000)
+    run = wd.run(model, wd.agents.make("swucrl2-cw-practical", model.space, horizon=20_000,
+                                       budgets=model.budgets()))  # fmt: skip
+    lengths, reasons = run.episodes.length, run.episodes.reason
+    assert (lengths[1:] <= lengths[:-1] + 1).all()
+    grown = int((reasons == "length").sum())
+    others = len(run.episodes) - grown
+    assert 0 < grown <= math.sqrt(2 * (others + 1) * 20_000) + others + 1
+
+
+def test_every_episode_draws_anew():
+    """Nothing but the time differs: the draws of two episodes are not the same."""
+    space = wd.StateActions([3])
+    agent = wd.SWUCRL2CW.practical(space, horizon=4000)
+    played = []
+    for _ in range(300):
+        played.append(agent.act(0))
+        agent.observe(0, played[-1], 0.5, 0)
+    assert {*played} == {0, 1, 2}
+    later = played[-100:]
+    assert max(later.count(a) for a in range(3)) < 90

@@ -108,7 +108,7 @@ class TestRounding:
         [(0.3, 0.3, None), (0.95, 0.95, None), (0.5, 0.5, (-2.0, 3.0)), (-1.5, 0.1, (-2.0, 3.0)),
          (1.7, 1.0, None), (-0.2, 0.0, None), (1.0, 1.0, None), (0.0, 0.0, None)],
     )  # fmt: skip
-    @pytest.mark.filterwarnings("ignore:a mean reward:windage.errors.ParameterWarning")
+    @pytest.mark.filterwarnings("ignore:a reward of 1.7 lies:windage.errors.ParameterWarning")
     def test_zeros_and_ones_with_the_same_mean(self, reward, scaled, reward_range):
         """Hoeffding: off by sqrt(ln(2e6) / 2n) at most once in a million; 0.5 for 0.3 is caught."""
         n = 3000
@@ -300,3 +300,20 @@ def test_windows_are_those_of_theorem_1():
     assert blind.window == round(6 ** (2 / 3) * math.sqrt(2 * 5000))
     also = wd.agents.make("sw-psrl", model.space, horizon=5000, budgets=B, window="oblivious")
     assert also.window == blind.window
+
+
+def test_rewards_far_from_the_unit_interval_are_noticed_once():
+    space = wd.StateActions([2, 1])
+    agent = wd.PSRL(space, horizon=100)
+
+    def live():
+        for _ in range(20):
+            agent.observe(0, agent.act(0), 31.0, 0)
+
+    with pytest.warns(wd.ParameterWarning, match="a reward of 31 lies outside") as said:
+        live()
+    assert len(said) == 1
+    mdp = wd.MDP(space, [0.5, 0.5, 0.5], [[1, 0], [0, 1], [1, 0]])
+    model = wd.DriftingMDP.stationary(mdp, horizon=5000, noise=wd.Noise.gaussian(4.0))
+    with pytest.warns(wd.ParameterWarning, match="is rounded to 0 or 1"):
+        wd.run(model, wd.SWPSRL(space, horizon=5000, window=90))
