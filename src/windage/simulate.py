@@ -147,9 +147,9 @@ def _play_steps(
         block = buffer.head(min(buffer.states.size, steps - done))
         for i in range(block.states.size):
             state = world.state
-            action = agent.act(state)
-            block.states[i], block.pairs[i] = state, world.space.pair(state, action)
             try:
+                action = agent.act(state)
+                block.states[i], block.pairs[i] = state, world.space.pair(state, action)
                 reward, after = world.step(action)
                 agent.observe(state, action, reward, after)
             except BaseException:

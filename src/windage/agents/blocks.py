@@ -24,7 +24,8 @@ class Block:
     probability
         How likely the master made that arm.
     reward
-        What the master was told, its mean reward scaled to [0, 1]; NaN while it lasts.
+        What the master was told, its mean reward scaled to [0, 1]; NaN while it lasts, and of the
+        last block for good: no choice follows it.
     """
 
     start: int
@@ -52,7 +53,7 @@ class Blocks:
         self.arm = arm
         """Which arm each played."""
         self.reward = reward
-        """What the master was told of each; NaN of one that has not ended."""
+        """What the master was told of each; NaN of the current one, and of the last for good."""
         self.probabilities = probabilities
         """[block, arm] how likely each arm was."""
 

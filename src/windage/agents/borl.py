@@ -214,10 +214,14 @@ class BORL(Relay):
     def _finished(self, earned: float) -> None:
         if self._master.rounds > self._block:
             return  # told already: the next learner could not be made then
+        self._reward[self._block] = self._scaled(earned)
+        self._master.update(int(self._arm[self._block]), float(self._reward[self._block]))
+
+    def _scaled(self, earned: float) -> float:
+        """Return what a block earned as the master takes it: over H (E24), cut to [0, 1] (E9)."""
         low, high = self.reward_range or (0.0, 1.0)
         x = (earned / self.block_length - low) / (high - low)
-        self._reward[self._block] = min(1.0, max(0.0, x))
-        self._master.update(int(self._arm[self._block]), float(self._reward[self._block]))
+        return min(1.0, max(0.0, x))
 
     def explain(self, s: int) -> BorlExplanation:
         """Say which arms are played and how that came, and what this block's learner thinks."""

@@ -29,7 +29,9 @@ _STEPS = 100_000
 _RECORDED = 100_000  # steps that are kept of a run: a picture shows no more
 _BAR = 24
 _GIVEN = ("space", "horizon", "problem", "budgets", "diameter")  # no option of `try` sets these
-_LABELS = ("radii", "ties", "slack", "window", "widening")
+_LABELS = (
+    "radii", "ties", "slack", "window", "widening", "master", "block_length", "prior",
+)  # fmt: skip
 
 
 def agents(
@@ -55,8 +57,8 @@ def agents(
         ]
         print_table(["id", "is told", "drift", "bound of the regret (source)"], cells)
         print_text(
-            "drift: whether the bound covers models that drift; - if there is none. l: the number "
-            "of changes, D: a bound on the diameter. Bounds leave out constants and log factors."
+            "drift: whether the bound covers models that drift; - if there is none. All are told "
+            "T; l: the number of changes, D: a bound on the diameter. Bounds leave out constants."
         )
         print_text("`windage agents ID` says what one is and lists its parameters.")
 
