@@ -131,6 +131,7 @@ def table(found: dict[str, dict[str, list[float]]], speeds: dict[str, float]) ->
     for agent in AGENTS:
         told = ", ".join(wd.agents.get(AGENTS[agent][0]).told) or "-"
         told += " of every phase" if agent == "va-ucrl" else ""
+        told = "B_r, B_p" if agent.endswith("W*") else told
         cells = []
         for environment in ENVIRONMENTS:
             values = 100 * np.array(found[environment][agent])
