@@ -3,7 +3,7 @@
 Memory is counted from the parts of an agent: the samples of the window and of the batch that waits
 to be counted, the cells of transition counts, the rows and columns that the planner makes of them,
 the log of episodes, and what is kept per pair and per state. Time is a rule of thumb, fitted to the
-whole runs of `make bench`; compiling adds half a minute to the first run of an installation.
+whole runs of `make bench`; compiling adds more than a minute to the first run of an installation.
 """
 
 from __future__ import annotations
