@@ -25,6 +25,7 @@ _HOME = {
     "MASTER": "agents.master",
     "MDP": "mdp",
     "ModelError": "errors",
+    "MultiScale": "agents.multiscale",
     "Noise": "noise",
     "NotConverged": "errors",
     "OptimisticModel": "learn.evi",
@@ -77,6 +78,7 @@ __all__ = [
     "HorizonReached",
     "InputError",
     "ModelError",
+    "MultiScale",
     "Noise",
     "NotConverged",
     "OptimisticModel",
@@ -113,6 +115,7 @@ if TYPE_CHECKING:
     from windage.agents.diffq import DifferentialQ
     from windage.agents.doubling import Doubling
     from windage.agents.master import MASTER
+    from windage.agents.multiscale import MultiScale
     from windage.agents.psrl import PSRL, SWPSRL, RestartedPSRL
     from windage.agents.restarts import RestartedUCRL2, VariationAwareUCRL
     from windage.agents.swucrl2cw import SWUCRL2, SWUCRL2CW

@@ -14,6 +14,7 @@ from windage.agents.doubling import Doubling
 from windage.agents.indices import DUCB, SWUCB, UCB1
 from windage.agents.informed import FiniteHorizonAgent, MyopicAgent, OracleAgent
 from windage.agents.master import MASTER
+from windage.agents.multiscale import MultiScale
 from windage.agents.practical import PracticalSWUCRL2CW
 from windage.agents.psrl import PSRL, SWPSRL, RestartedPSRL
 from windage.agents.restarts import RestartedUCRL2, VariationAwareUCRL
@@ -45,6 +46,7 @@ __all__ = [
     "DifferentialQ",
     "Doubling",
     "FiniteHorizonAgent",
+    "MultiScale",
     "MyopicAgent",
     "OracleAgent",
     "PracticalSWUCRL2CW",
@@ -62,7 +64,7 @@ __all__ = [
 
 _AGENTS = (
     SWUCRL2CW, PracticalSWUCRL2CW, SWUCRL2, BORL, UCRL2, RestartedUCRL2, SWUCRL,
-    VariationAwareUCRL, UCRL2B, PSRL, SWPSRL, RestartedPSRL, DifferentialQ, MASTER, RandomAgent,
+    VariationAwareUCRL, UCRL2B, PSRL, SWPSRL, RestartedPSRL, DifferentialQ, MASTER, MultiScale, RandomAgent,
     OracleAgent, FiniteHorizonAgent, MyopicAgent, UCB1, SWUCB, DUCB, REXP3, EXP3S, BOB,
 )  # fmt: skip
 _BY_ID: dict[str, type[Agent]] = {agent.id: agent for agent in _AGENTS}
