@@ -230,8 +230,7 @@ class Thinker:
             "allowed": bool(np.isin(pairs["allowed"], (0, 1)).all() and (allowed > 0).all()),
             "plays": bool((pairs["plays"] >= 0.0).all()) and pairs["plays"].sum() <= self.t,
             "limit": epoch == 0 or bool((pairs["limit"] >= 1.0).all()),
-            "factor": epoch == 0
-            or bool((np.abs(pairs["factor"] - 1.0) <= kernel.spread).all()),
+            "factor": epoch == 0 or bool((np.abs(pairs["factor"] - 1.0) <= kernel.spread).all()),
         }
         wrong = ", ".join(name for name, holds in checks.items() if not holds)
         if wrong:

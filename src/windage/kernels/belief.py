@@ -169,8 +169,9 @@ def _hope(belief, p, p_mass, r_mass, even, even_square, top):
         square += pair["p_mass"] * entry["probability"] * ahead * ahead
     mean /= pair["p_mass"]
     variance = max(0.0, square / pair["p_mass"] - mean * mean)
-    of_next = c * math.sqrt(math.log(1.0 + p_mass / pair["p_mass"]) * variance
-                            / (pair["p_mass"] + 1.0))
+    of_next = c * math.sqrt(
+        math.log(1.0 + p_mass / pair["p_mass"]) * variance / (pair["p_mass"] + 1.0)
+    )
     of_next = min(of_next, max(0.0, top - mean))  # no next state is better than the best
     pair["hope"] = math.sqrt(of_reward * of_reward + of_next * of_next)
     pair["reward"] = q + pair["hope"]

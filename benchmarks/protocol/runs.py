@@ -1,0 +1,77 @@
+"""Runs, one line a (problem, configuration) in a file; what is there already is not run again."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+import warnings
+from pathlib import Path
+
+import windage as wd
+from benchmarks.protocol.configurations import FEW_SEEDS, Maker
+from benchmarks.protocol.problems import Problem
+
+HERE = Path(__file__).parent / "results"
+Regrets = dict[str, dict[str, list[float]]]  # problem, configuration
+
+
+def load(file: str) -> Regrets:
+    """Return what has been run: path pseudo-regrets, seed by seed."""
+    found: Regrets = {}
+    path = HERE / f"{file}.jsonl"
+    if path.exists():
+        for line in path.read_text(encoding="utf-8").splitlines():
+            row = json.loads(line)
+            if row is not None:
+                found.setdefault(row["problem"], {})[row["configuration"]] = row["regret"]
+    return found
+
+
+class OutOfTime(Exception):
+    """Time to stop; what is missing is run the next time."""
+
+
+def run_all(
+    file: str, problem: Problem, makers: dict[str, Maker], seeds: range, until: float
+) -> None:
+    """Run what is missing, and write each result as soon as it is there."""
+    done = load(file).get(problem.name, {})
+    missing = {name: make for name, make in makers.items() if name not in done}
+    if not missing:
+        return
+    model = problem.make()
+    best = model.optimal_gains(tol=1e-5).sum(1, model.horizon)
+    for name, make in missing.items():
+        if time.monotonic() > until:
+            raise OutOfTime
+        start = time.process_time()
+        mine = seeds[: FEW_SEEDS.get(name, len(seeds))]
+        regret = [best - _total(model, make, seed) for seed in mine]
+        seconds = time.process_time() - start
+        _append(file, {
+            "problem": problem.name, "configuration": name, "first_seed": seeds.start,
+            "best": best, "horizon": model.horizon, "version": wd.__version__,
+            "microseconds": round(1e6 * seconds / len(mine) / model.horizon, 3),
+            "regret": [round(x, 4) for x in regret],
+        })  # fmt: skip
+
+
+def _total(model: wd.DriftingMDP, make: Maker, seed: int) -> float:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of guarantees and parameters: what is fixed is on purpose
+        return wd.run(model, make(model, seed), seed=seed, record="totals").total_mean_reward
+
+
+def _append(file: str, row: dict[str, object]) -> None:
+    """Add a line that is either whole or, after a crash, the last one and cut off."""
+    path = HERE / f"{file}.jsonl"
+    HERE.mkdir(exist_ok=True)
+    if path.exists():  # a line cut off by a crash is dropped
+        text = path.read_text(encoding="utf-8")
+        if text and not text.endswith("\n"):
+            path.write_text(text[: text.rfind("\n") + 1], encoding="utf-8")
+    with path.open("a", encoding="utf-8") as out:
+        out.write(json.dumps(row) + "\n")
+        out.flush()
+        os.fsync(out.fileno())
