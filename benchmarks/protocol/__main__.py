@@ -9,7 +9,7 @@ import time
 
 from benchmarks.protocol.configurations import RIVALS, fixed
 from benchmarks.protocol.problems import SETS
-from benchmarks.protocol.runs import OutOfTime, load, run_all
+from benchmarks.protocol.runs import OutOfTimeError, load, run_all
 
 
 def main() -> int:
@@ -25,7 +25,7 @@ def main() -> int:
                     horizon = problem.make().horizon
                     run_all(name, problem, RIVALS | fixed(horizon), seeds, until)
                     _say(name, problem.name)
-    except OutOfTime:
+    except OutOfTimeError:
         return 3  # more to do
     return 0
 

@@ -28,7 +28,7 @@ def load(file: str) -> Regrets:
     return found
 
 
-class OutOfTime(Exception):
+class OutOfTimeError(Exception):
     """Time to stop; what is missing is run the next time."""
 
 
@@ -44,7 +44,7 @@ def run_all(
     best = model.optimal_gains(tol=1e-5).sum(1, model.horizon)
     for name, make in missing.items():
         if time.monotonic() > until:
-            raise OutOfTime
+            raise OutOfTimeError
         start = time.process_time()
         mine = seeds[: FEW_SEEDS.get(name, len(seeds))]
         regret = [best - _total(model, make, seed) for seed in mine]

@@ -64,8 +64,8 @@ __all__ = [
 
 _AGENTS = (
     SWUCRL2CW, PracticalSWUCRL2CW, SWUCRL2, BORL, UCRL2, RestartedUCRL2, SWUCRL,
-    VariationAwareUCRL, UCRL2B, PSRL, SWPSRL, RestartedPSRL, DifferentialQ, MASTER, MultiScale, RandomAgent,
-    OracleAgent, FiniteHorizonAgent, MyopicAgent, UCB1, SWUCB, DUCB, REXP3, EXP3S, BOB,
+    VariationAwareUCRL, UCRL2B, PSRL, SWPSRL, RestartedPSRL, DifferentialQ, MASTER, MultiScale,
+    RandomAgent, OracleAgent, FiniteHorizonAgent, MyopicAgent, UCB1, SWUCB, DUCB, REXP3, EXP3S, BOB,
 )  # fmt: skip
 _BY_ID: dict[str, type[Agent]] = {agent.id: agent for agent in _AGENTS}
 

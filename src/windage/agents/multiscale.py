@@ -153,13 +153,16 @@ class Thinker:
 
     def make_room(self, samples: int) -> None:
         """See to it that so many more samples fit."""
+        if self.scales.make_room(samples):
+            self._use_scales()
+
+    def _use_scales(self) -> None:
+        """Believe what the scales, which may have grown, count."""
         from windage.kernels.plan import ENTRY
 
-        if self.scales.make_room(samples):
-            belief = self.kernel.belief._replace(
-                scales=self.scales.kernel, rows=np.zeros(self.scales.room, ENTRY)
-            )
-            self.kernel = self.kernel._replace(belief=belief)
+        rows = np.zeros(self.scales.room, ENTRY)
+        belief = self.kernel.belief._replace(scales=self.scales.kernel, rows=rows)
+        self.kernel = self.kernel._replace(belief=belief)
 
     @property
     def t(self) -> int:
@@ -199,15 +202,7 @@ class Thinker:
                 if name.startswith("scales.")
             }
         )
-        self.make_room(0)
-        belief = self.kernel.belief
-        if belief.scales is not self.scales.kernel:
-            from windage.kernels.plan import ENTRY
-
-            belief = belief._replace(
-                scales=self.scales.kernel, rows=np.zeros(self.scales.room, ENTRY)
-            )
-            self.kernel = self.kernel._replace(belief=belief)
+        self._use_scales()
         for name, mine in self.survivors().items():
             mine[:] = array_like(mine, arrays, name)
         self._require_possible()

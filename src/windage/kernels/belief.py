@@ -114,7 +114,7 @@ def _average(scales, belief, p, n):
         c = np.uint64(cell)
         share = 0.0
         for k in range(np.uint64(first), np.uint64(K)):
-            share += belief.omega[0, k] * scales.cells.count[c, k]
+            share += belief.omega[0, k] * scales.cells.counts[c, k]
         if share > 0.0:
             belief.rows[n]["index"] = scales.cells.state[c]
             belief.rows[n]["probability"] = share

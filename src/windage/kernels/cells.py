@@ -30,7 +30,7 @@ class Cells(NamedTuple):
     state: NDArray[np.int32]
     older: NDArray[np.int32]  # the cell of the same pair that was met before, or NONE
     newest: NDArray[np.int32]  # [pairs] where a pair's chain starts, or NONE
-    count: NDArray[np.int32]  # [room, windows]
+    counts: NDArray[np.int32]  # [room, windows]
 
 
 @inlined

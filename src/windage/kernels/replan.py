@@ -55,7 +55,7 @@ def improve(belief, policy, swept, answer):
                 if belief.pairs[np.uint64(p)]["allowed"] != 0:
                     v = value(belief, p, even)
                     if v > best:
-                        best, greedy = v, p
+                        best, greedy = v, np.int64(p)
             policy[s] = greedy
             swept[s] = best
             low = min(low, best - u[s])

@@ -68,7 +68,7 @@ def score(scales, pair, cell, reward):
     total, total_p, total_r, total_pr = 0.0, 0.0, 0.0, 0.0
     for k in range(np.uint64(K)):
         n = 1.0 / (scales.visits[p, k] + 1.0)
-        x = (scales.cells.count[c, k] + even) * n
+        x = (scales.cells.counts[c, k] + even) * n
         y = _likelihood((scales.sums[p, k] + 0.5) * n, reward)
         if not scales.apart:
             x = y = x * y
@@ -100,7 +100,7 @@ def count(scales, pair, cell, reward):
     K = scales.windows.size
     mask = np.uint64(scales.ring.size - 1)
     for k in range(np.uint64(K)):
-        scales.cells.count[c, k] += 1
+        scales.cells.counts[c, k] += 1
         scales.visits[p, k] += 1.0
         scales.sums[p, k] += reward
     for k in range(np.uint64(K - 1)):
@@ -108,7 +108,7 @@ def count(scales, pair, cell, reward):
             break
         old = scales.ring[np.uint64(taken - scales.windows[k]) & mask]
         left = np.uint64(old["pair"])
-        scales.cells.count[np.uint64(old["cell"]), k] -= 1
+        scales.cells.counts[np.uint64(old["cell"]), k] -= 1
         scales.visits[left, k] -= 1.0
         scales.sums[left, k] -= old["reward"]
     new = scales.ring[np.uint64(taken) & mask]

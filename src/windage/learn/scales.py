@@ -136,7 +136,7 @@ class Scales:
             state=np.zeros(self._room, np.int32),
             older=np.zeros(self._room, np.int32),
             newest=np.full(self.space.n_pairs, NONE, np.int32),
-            count=np.zeros((self._room, len(self.windows)), np.int32),
+            counts=np.zeros((self._room, len(self.windows)), np.int32),
         )
 
     @property
@@ -158,7 +158,7 @@ class Scales:
         self._room = room
         cells = self._blank_cells()
         enter(cells, old.pair[:n], old.state[:n])
-        cells.count[:n] = old.count[:n]
+        cells.counts[:n] = old.counts[:n]
         self.kernel = self.kernel._replace(cells=cells)
         return True
 
@@ -215,7 +215,7 @@ class Scales:
         cells, n = self.kernel.cells, int(self.kernel.cells.met[0])
         mine = np.flatnonzero(cells.pair[:n] == pair)
         mine = mine[np.argsort(cells.state[mine])]
-        return cells.state[mine].astype(np.int64), cells.count[mine].astype(np.int64)
+        return cells.state[mine].astype(np.int64), cells.counts[mine].astype(np.int64)
 
     def saved(self) -> dict[str, NDArray[Any]]:
         """Return what must survive: the ring, all counts of all history, the weights."""
@@ -227,7 +227,7 @@ class Scales:
             "ring_reward": kept["reward"].copy(),
             "cell_pair": k.cells.pair[:n].copy(),
             "cell_state": k.cells.state[:n].copy(),
-            "cell_count": k.cells.count[:n, -1].copy(),
+            "cell_count": k.cells.counts[:n, -1].copy(),
             "sums": k.sums[:, -1].copy(),
             "world": k.world.copy(),
             "pairs": k.pairs.copy(),
@@ -257,13 +257,13 @@ class Scales:
         enter(k.cells, pair, state)
         for i, W in enumerate(self.windows[:-1]):
             here = slice(max(0, kept - W), kept)
-            np.add.at(k.cells.count[:, i], ring[here], 1)
+            np.add.at(k.cells.counts[:, i], ring[here], 1)
             np.add.at(k.visits[:, i], pair[ring[here]], 1.0)
             np.add.at(k.sums[:, i], pair[ring[here]], rewards[here])
-        k.cells.count[: pair.size, -1] = count
+        k.cells.counts[: pair.size, -1] = count
         np.add.at(k.visits[:, -1], pair, count.astype(np.float64))
         k.sums[:, -1] = _shaped(saved, "sums", k.sums[:, -1])
-        _require(bool((k.cells.count[: pair.size, :-1] <= count[:, None]).all()), "cell_count")
+        _require(bool((k.cells.counts[: pair.size, :-1] <= count[:, None]).all()), "cell_count")
         _require(bool(((k.sums[:, -1] >= 0) & (k.sums <= k.visits).T).all()), "sums")
         slots = np.arange(taken - kept, taken) % k.ring.size
         k.ring["cell"][slots], k.ring["pair"][slots] = ring, pair[ring]
