@@ -41,6 +41,7 @@ _HOME = {
     "SWUCRL2CW": "agents.swucrl2cw",
     "StateActions": "spaces",
     "StateError": "errors",
+    "Study": "study.study",
     "UCRL2": "agents.ucrl2",
     "UCRL2B": "agents.ucrl2",
     "VariationAwareUCRL": "agents.restarts",
@@ -50,6 +51,7 @@ _HOME = {
     "evi": "learn.evi",
     "gain_lp": "mdp",
     "load": "drift.files",
+    "load_results": "study.results",
     "optimal_widening": "learn.tuning",
     "optimal_window": "learn.tuning",
     "plan": "plans",
@@ -89,6 +91,7 @@ __all__ = [
     "RestartedUCRL2",
     "StateActions",
     "StateError",
+    "Study",
     "VariationAwareUCRL",
     "WindageError",
     "agents",
@@ -98,6 +101,7 @@ __all__ = [
     "evi",
     "gain_lp",
     "load",
+    "load_results",
     "masters",
     "optimal_widening",
     "optimal_window",
@@ -145,6 +149,8 @@ if TYPE_CHECKING:
     from windage.regret import Regret, dynamic_regret
     from windage.simulate import run
     from windage.spaces import StateActions
+    from windage.study.results import load_results
+    from windage.study.study import Study
 
 
 def __getattr__(name: str) -> Any:

@@ -46,7 +46,8 @@ class WindageError(ValueError):
         self.fix = fix
         place = " at ".join(part for part in (field, where) if part)
         message = f"{place}: {problem}" if place else problem
-        super().__init__(f"{message}. Fix: {fix}." if fix else message)
+        stop = "" if message.endswith("?") else "."
+        super().__init__(f"{message}{stop} Fix: {fix}." if fix else message)
 
     def __reduce__(self) -> tuple[object, ...]:
         """Survive the trip between processes with all fields."""

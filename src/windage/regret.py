@@ -23,7 +23,7 @@ from windage.errors import InputError
 from windage.kernels.sums import accumulate
 from windage.record import Run
 
-__all__ = ["Regret", "dynamic_regret"]
+__all__ = ["Regret", "dynamic_regret", "gain_sums", "rounding"]
 
 Reals = NDArray[np.float64]
 Times = NDArray[np.int64]
@@ -169,7 +169,8 @@ def dynamic_regret(
     """
     _check(run, drifting)
     curve = drifting.optimal_gains(tol) if gains is None else _checked_gains(gains, drifting)
-    optimal, total_optimal, error = _gain_sums(curve, run)
+    every = _EVERY[run.record] if isinstance(run.record, str) else run.record
+    optimal, total_optimal, error = gain_sums(curve, run.first, run.last, every)
     rho = curve.evaluate(run.times)[0] if run.times.size else np.empty(0)
     earned = max(abs(run.total_mean_reward), abs(run.total_reward))
     return Regret(
@@ -183,20 +184,24 @@ def dynamic_regret(
         total=total_optimal - run.total_mean_reward,
         total_observed=total_optimal - run.total_reward,
         total_optimal=total_optimal,
-        error=error + _ROUNDING * (total_optimal + earned),
+        error=error + rounding(total_optimal + earned),
     )
 
 
-def _gain_sums(curve: GainCurve, run: Run) -> tuple[Reals, float, float]:
-    """Return the sums of gains up to each recorded time, of all, and of their errors."""
-    every = _EVERY[run.record] if isinstance(run.record, str) else run.record
-    sums = np.empty(run.times.size)
+def gain_sums(curve: GainCurve, first: int, last: int, every: int) -> tuple[Reals, float, float]:
+    """Return the sums of gains up to each multiple of `every`, of all, and of their errors."""
+    sums = np.empty(last // every - (first - 1) // every if every else 0)
     total, place, error = np.zeros(2), 0, 0.0
-    for t in range(run.first, run.last + 1, _STRETCH):
-        values, errors = curve.evaluate(np.arange(t, min(t + _STRETCH, run.last + 1)))
+    for t in range(first, last + 1, _STRETCH):
+        values, errors = curve.evaluate(np.arange(t, min(t + _STRETCH, last + 1)))
         place += int(accumulate(values, total, t, every, sums[place:]))
         error += float(errors.sum())
     return sums, float(total.sum()), error
+
+
+def rounding(size: float) -> float:
+    """Return what rounding can do to a difference of sums of this size."""
+    return _ROUNDING * size
 
 
 def _check(run: Run, drifting: DriftingMDP) -> None:

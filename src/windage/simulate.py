@@ -43,6 +43,7 @@ def run(
     record: str | int = "full",
     *,
     progress: Callable[[int, int], None] | None = None,
+    every: int | None = None,
 ) -> Run:
     """Let an agent act in a world; the agent advances and can be run further.
 
@@ -65,6 +66,8 @@ def run(
         "full", an integer k for every k-th step, or "totals".
     progress
         Called now and then with the steps done and the steps to do.
+    every
+        Call `progress` whenever so many more steps are done, too: the agent can be looked at then.
 
     Examples
     --------
@@ -78,18 +81,19 @@ def run(
     _check_agent(problem, agent)
     first = getattr(agent, "t", 1)
     n = _steps_to_play(problem, agent, first, steps)
+    pause = n if every is None else as_integer(every, "every", low=1)
     if isinstance(problem, DriftingMDP):
         state = _start_state(problem.space, agent, first, start_state)
         simulator = Simulator(problem, seed, state=state, t=first)
         tape = Tape(problem.space, first, n, record, agent)
         if isinstance(agent, Agent) and agent.has_loop():
-            state = _play_compiled(simulator, agent, n, tape, progress)
+            state = _play_compiled(simulator, agent, n, tape, progress, pause)
         else:
-            state = _play_steps(simulator, agent, n, tape, progress)
+            state = _play_steps(simulator, agent, n, tape, progress, pause)
     else:
         state = _start_foreign(problem, first, seed, start_state)
         tape = Tape(problem.space, first, n, record, agent)
-        state = _play_steps(Foreign(problem, state, first), agent, n, tape, progress)
+        state = _play_steps(Foreign(problem, state, first), agent, n, tape, progress, pause)
     model = problem if isinstance(problem, DriftingMDP) else None
     return tape.finish(seed, state, agent, model)
 
@@ -114,12 +118,14 @@ def _play_compiled(
     steps: int,
     tape: Tape,
     progress: Callable[[int, int], None] | None,
+    pause: int,
 ) -> int:
     buffer = Block.empty(min(steps, _BLOCK))
     done, state = 0, simulator.state
     while done < steps:
         world = simulator.world(min(_BLOCK, steps - done))
-        block = buffer.head(min(world.last - simulator.t + 1, buffer.states.size, steps - done))
+        ahead = min(steps - done, pause - done % pause, buffer.states.size)
+        block = buffer.head(min(world.last - simulator.t + 1, ahead))
         n = block.states.size
         with agent.in_step():
             state = agent.play(world, state, block)
@@ -140,11 +146,12 @@ def _play_steps(
     steps: int,
     tape: Tape,
     progress: Callable[[int, int], None] | None,
+    pause: int,
 ) -> int:
     buffer = Block.empty(min(steps, 1 << 10))
     done = 0
     while done < steps:
-        block = buffer.head(min(buffer.states.size, steps - done))
+        block = buffer.head(min(buffer.states.size, steps - done, pause - done % pause))
         for i in range(block.states.size):
             state = world.state
             try:

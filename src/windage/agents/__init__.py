@@ -80,7 +80,7 @@ def names() -> list[str]:
 
 
 def make(
-    id: str,  # noqa: A002
+    id: str | type[Agent],  # noqa: A002
     space: StateActions,
     *,
     horizon: int,
@@ -88,7 +88,7 @@ def make(
     diameter: float | None = None,
     **options: Any,
 ) -> Agent:
-    """Return the agent with this id.
+    """Return the agent with this id, or of this class.
 
     Agents that can be tuned take `budgets=drifting.budgets()`, some of them also a bound on the
     diameter; agents that see the model take it as `problem=`. `facts` finds all of these.
@@ -107,7 +107,7 @@ def make(
         if option not in known:
             raise InputError(
                 "no such parameter",
-                field=f"{id}.{option}",
+                field=f"{kind.id}.{option}",
                 fix="one of: " + ", ".join(sorted(known)),
             )
     if "D" in kind.told:
@@ -115,7 +115,7 @@ def make(
     return kind.configured(space, horizon=horizon, budgets=budgets, **options)
 
 
-def facts(id: str, model: Any, **options: Any) -> dict[str, Any]:  # noqa: A002
+def facts(id: str | type[Agent], model: Any, **options: Any) -> dict[str, Any]:  # noqa: A002
     """Return what an agent must be told of a model, and no more, as arguments of `make`.
 
     A bound on the diameter is only computed for an agent that has no `window` among its options.
@@ -135,12 +135,14 @@ def facts(id: str, model: Any, **options: Any) -> dict[str, Any]:  # noqa: A002
     return given
 
 
-def get(id: str) -> type[Agent]:  # noqa: A002
-    """Return the class of an agent.
+def get(id: str | type[Agent]) -> type[Agent]:  # noqa: A002
+    """Return the class of an agent; a class of one's own is returned as it is.
 
     >>> get("ucrl2").__name__
     'UCRL2'
     """
+    if isinstance(id, type) and issubclass(id, Agent):
+        return id
     return _BY_ID[as_choice(id, "agent", names())]
 
 

@@ -23,7 +23,7 @@ from windage.errors import CallOrderError, HorizonReached, InputError, StateErro
 from windage.inputs import as_horizon, as_integer, as_real, as_seed
 from windage.spaces import StateActions, as_space
 
-__all__ = ["Agent", "Budgets", "KnownBudgets", "quietly", "warn"]
+__all__ = ["Agent", "Budgets", "KnownBudgets", "listening", "quietly", "warn"]
 
 A = TypeVar("A", bound="Agent")
 
@@ -283,22 +283,35 @@ def _impossible() -> Iterator[None]:
         ) from None
 
 
-_restoring: ContextVar[bool] = ContextVar("restoring", default=False)
+Heard = list[tuple[str, type[Warning]]]
+
+_heard: ContextVar[Heard | None] = ContextVar("heard", default=None)
 
 
 def warn(message: str, category: type[Warning], stacklevel: int) -> None:
-    """Warn, unless an agent is being restored: the one that was saved has warned already."""
-    if not _restoring.get():
+    """Warn, or tell whoever listens instead."""
+    heard = _heard.get()
+    if heard is None:
         warnings.warn(message, category, stacklevel=stacklevel + 1)
+    else:
+        heard.append((message, category))
+
+
+@contextmanager
+def listening() -> Iterator[Heard]:
+    """Collect what agents warn of in this thread, to be told once or not at all."""
+    heard: Heard = []
+    token = _heard.set(heard)
+    try:
+        yield heard
+    finally:
+        _heard.reset(token)
 
 
 def quietly(kind: type[A], space: StateActions, options: dict[str, Any]) -> A:
     """Make an agent whose warnings somebody else has given, or will give, already."""
-    token = _restoring.set(True)
-    try:
+    with listening():
         return kind(space, **options)
-    finally:
-        _restoring.reset(token)
 
 
 def _reward_range(value: object) -> tuple[float, float] | None:

@@ -337,6 +337,11 @@ class EpisodicAgent(Agent):
         return Episodes(rows)[0]
 
     @property
+    def in_memory(self) -> NDArray[np.int64]:
+        """How many samples of every pair the agent remembers now."""
+        return self._window.contents
+
+    @property
     def n_episodes(self) -> int:
         """How many episodes have started."""
         return int(self._learner.now[0])

@@ -195,6 +195,12 @@ class Relay(Agent):
         return rows
 
     @property
+    def in_memory(self) -> NDArray[np.int64]:
+        """How many samples of every pair whoever acts remembers now; none if it has no memory."""
+        found: NDArray[np.int64] = getattr(self._runner, "in_memory", np.empty(0, np.int64))
+        return found
+
+    @property
     def n_episodes(self) -> int:
         """How many episodes have started."""
         return self._past_episodes + self._runner_episodes()

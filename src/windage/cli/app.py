@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from windage.cli import catalogue, demo, models, plan, show, trial
+from windage.cli import catalogue, demo, models, plan, show, study, trial
 
 __all__ = ["app"]
 
@@ -19,6 +19,7 @@ app = typer.Typer(
 )
 app.command("demo")(demo.demo)
 app.command("try")(trial.trial)
+app.command("run")(study.run)
 app.command("envs")(catalogue.envs)
 app.command("agents")(trial.agents)
 app.command("show")(show.show)

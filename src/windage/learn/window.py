@@ -154,6 +154,25 @@ class Window:
         return self.memory.counts["visits"].copy()
 
     @property
+    def contents(self) -> NDArray[np.int64]:
+        """How many samples of every pair are remembered now, counted already or not."""
+        from windage.kernels.memory import AHEAD, COUNTED, DROPPED, RESTARTS, TAKEN
+
+        m = self.memory
+        taken, counted, dropped = (int(m.clock[i]) for i in (TAKEN, COUNTED, DROPPED))
+        found = self.visits
+        due = self.restarts[m.clock[RESTARTS] :] + m.clock[AHEAD] - 1
+        due = due[due <= taken]
+        if due.size > 0:  # all before it is forgotten, though nobody has counted since
+            found[:] = 0
+            counted = dropped = int(due[-1])
+        oldest = dropped if self.width is None else max(dropped, taken - self.width)
+        for first, last, sign in ((counted, taken, 1), (dropped, oldest, -1)):
+            pairs = m.ring["pair"][np.arange(first, last) % m.ring.size]
+            found += sign * np.bincount(pairs, minlength=found.size)
+        return found
+
+    @property
     def rewards(self) -> NDArray[np.float64]:
         """Sum of the rewards of every pair."""
         return np.asarray(self.memory.counts["sum"] + self.memory.counts["lost"])

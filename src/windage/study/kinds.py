@@ -1,0 +1,284 @@
+"""What an id in a study names: an environment, an agent, a class of one's own, a file.
+
+`World` and `Player` are plain data. They hold all that determines a run, with every default and
+every tuned number written out, so that a hash of them is the key of its result; and they can be
+sent to another process or machine and made there again.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import importlib
+import inspect
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from windage import agents, envs
+from windage.agents.base import Agent
+from windage.drift import DriftingMDP
+from windage.drift.files import fingerprint, load
+from windage.errors import InputError, StateError, WindageError
+from windage.inputs import as_choice
+from windage.worlds import Problem
+
+__all__ = ["FORMAT", "Player", "World", "hash_of", "resolve"]
+
+FORMAT = 1
+"""Of result files. It is part of every key: another format is another result."""
+
+GIVEN = ("space", "horizon", "seed", "problem", "budgets", "diameter")
+"""What a study gives an agent by itself."""
+
+FILE = "file"
+"""The id of an environment that was read from a file; its digest says which."""
+
+
+class World(msgspec.Struct, frozen=True):
+    """An environment with all its parameters.
+
+    Attributes
+    ----------
+    id
+        With its version; `module:Class`; or "file".
+    parameters
+        All of them, the horizon and the defaults included.
+    digest
+        Of the content of a file, or of the source of a module.
+    path
+        Where the file is. Not part of the key.
+    """
+
+    id: str
+    parameters: dict[str, Any]
+    digest: str = ""
+    path: str = ""
+
+    @property
+    def key(self) -> str:
+        """The name of its oracle."""
+        return hash_of(FORMAT, self.id, self.parameters, self.digest)
+
+    def make(self) -> DriftingMDP | Problem:
+        """Return the world; one that is no model is a new one every time."""
+        if self.id == FILE:
+            return _loaded(self.path, self.digest)
+        if ":" in self.id:
+            kind = imported(self.id, "environment")
+            require_same_source(kind, self.id, self.digest)
+            made: DriftingMDP | Problem = kind(**self.parameters)
+            return made
+        return _made(self.id, json.dumps(self.parameters))
+
+
+class Player(msgspec.Struct, frozen=True):
+    """An agent with all its parameters, every tuned number written out.
+
+    Attributes
+    ----------
+    id
+        As in `windage agents`, or `module:Class`.
+    parameters
+        All but the space, the horizon and the seed.
+    digest
+        Of the source of a module.
+    """
+
+    id: str
+    parameters: dict[str, Any]
+    digest: str = ""
+
+    def key(self, world: World, seed: int) -> str:
+        """The name of the result of a run on this seed."""
+        return hash_of(FORMAT, world.key, self.id, self.parameters, self.digest, seed)
+
+    def make(self, world: DriftingMDP | Problem, seed: int) -> Any:
+        """Return a new agent for a run in this world."""
+        kind = agent_kind(self.id, "agent")
+        require_same_source(kind, self.id, self.digest)
+        if not _is_agent(kind):
+            return kind(**_own_arguments(kind, world, seed, self.parameters))
+        given: dict[str, Any] = {"space": None, "horizon": world.horizon, "seed": seed}
+        options = kind._options(self.parameters | given)
+        if "problem" in agents.parameters(kind):
+            options["problem"] = world
+        del options["space"]
+        return kind(world.space, **options)
+
+
+def resolve(
+    id: str,  # noqa: A002
+    options: dict[str, Any],
+    world: DriftingMDP | Problem,
+) -> tuple[Player, Any]:
+    """Return an agent as data, tuned to a world where its options say so, and one such agent."""
+    kind = agent_kind(id, "id")
+    digest = source_digest(kind) if ":" in id else ""
+    if not _is_agent(kind):
+        made = kind(**_own_arguments(kind, world, 0, options))
+        return Player(id, options, digest), made
+    told = agents.facts(kind, world, **options) if isinstance(world, DriftingMDP) else {}
+    agent = agents.make(kind, world.space, horizon=world.horizon, seed=0, **(told | options))
+    resolved = {
+        name: value
+        for name, value in agent.configuration().items()
+        if name not in ("space", "horizon", "seed")
+    }
+    return Player(id, json.loads(json.dumps(resolved)), digest), agent
+
+
+def environment_parameters(id: str, field: str) -> dict[str, Any]:  # noqa: A002
+    """Return the parameters an environment takes and their defaults."""
+    if ":" not in id:
+        found: dict[str, Any] = _named(lambda: envs.get(id), field).parameters
+        return found
+    return _signature(imported(id, field), field)
+
+
+def agent_parameters(id: str, field: str) -> dict[str, Any]:  # noqa: A002
+    """Return the parameters a study may set of an agent and their defaults."""
+    kind = agent_kind(id, field)
+    if _is_agent(kind):
+        found = {name: p.default for name, p in agents.parameters(kind).items()}
+    else:
+        found = _signature(kind, field)
+    return {name: default for name, default in found.items() if name not in GIVEN}
+
+
+def agent_kind(id: str, field: str) -> Any:  # noqa: A002
+    """Return the class of an agent by its id or as `module:Class`."""
+    return imported(id, field) if ":" in id else _named(lambda: agents.get(id), field)
+
+
+def versioned(id: str) -> str:  # noqa: A002
+    """Return the id of an environment as results store it."""
+    return id if ":" in id else envs.get(id).id
+
+
+def imported(name: str, field: str) -> Callable[..., Any]:
+    """Return what `module:Class` names."""
+    module, _, attribute = name.partition(":")
+    try:
+        found = getattr(importlib.import_module(module), attribute)
+    except ImportError as err:
+        raise InputError(
+            f"{name!r} cannot be imported ({err})",
+            field=field,
+            fix="put the module beside the study file, or install it",
+        ) from None
+    except AttributeError:
+        raise InputError(
+            f"module {module!r} has no {attribute!r}", field=field, fix="write module:Class"
+        ) from None
+    if not callable(found):
+        raise InputError(f"{name!r} makes nothing", field=field, fix="name a class or a function")
+    made: Callable[..., Any] = found
+    return made
+
+
+def source_digest(kind: Any) -> str:
+    """Return a hash of the file a class stands in: another text may be another agent."""
+    try:
+        file = inspect.getsourcefile(kind)
+        text = Path(file).read_bytes() if file else b""
+    except (OSError, TypeError):
+        text = b""
+    return hashlib.sha256(text).hexdigest()[:16]
+
+
+def require_same_source(kind: Any, id: str, digest: str) -> None:  # noqa: A002
+    """Refuse to run other source than the study was planned with."""
+    if digest and source_digest(kind) != digest:
+        raise StateError(
+            "its source is not the one the study was started with",
+            field=id,
+            fix="give all workers the same file, and start the study again",
+        )
+
+
+def file_world(path: Path, field: str) -> World:
+    """Return the world of a model file, known by its content."""
+    try:
+        model = load(path)
+    except WindageError as err:
+        raise type(err)(
+            err.problem, field=f"{field} {path}", where=err.where, fix=err.fix
+        ) from None
+    return World(FILE, {"horizon": model.horizon}, fingerprint(model), str(path.resolve()))
+
+
+def hash_of(*parts: object) -> str:
+    """Return a name for plain data: the same for the same data on every machine.
+
+    >>> hash_of(1, {"a": 1, "b": 2}) == hash_of(1, {"b": 2, "a": 1})
+    True
+    """
+    text = json.dumps(parts, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+@functools.lru_cache(maxsize=16)
+def _made(id: str, parameters: str) -> DriftingMDP:  # noqa: A002
+    return envs.make(id, **json.loads(parameters))
+
+
+@functools.lru_cache(maxsize=16)
+def _loaded(path: str, digest: str) -> DriftingMDP:
+    model = load(path)
+    if fingerprint(model) != digest:
+        raise StateError(
+            "holds another model than when the study was started",
+            field=path,
+            fix="give all workers the same file, and start the study again",
+        )
+    return model
+
+
+def _is_agent(kind: Any) -> bool:
+    return isinstance(kind, type) and issubclass(kind, Agent)
+
+
+def _own_arguments(
+    kind: Any, world: DriftingMDP | Problem, seed: int, options: dict[str, Any]
+) -> dict[str, Any]:
+    """Return what a class of one's own is made with: of what a study gives, what it asks for."""
+    given = {"space": world.space, "horizon": world.horizon, "seed": seed, "problem": world}
+    if isinstance(world, DriftingMDP) and "budgets" in inspect.signature(kind).parameters:
+        given["budgets"] = world.budgets()
+    asked = inspect.signature(kind).parameters
+    return {name: value for name, value in given.items() if name in asked} | options
+
+
+def _signature(kind: Any, field: str) -> dict[str, Any]:
+    try:
+        found = inspect.signature(kind).parameters.values()
+    except (TypeError, ValueError):
+        raise InputError(
+            f"{kind!r} does not say what it takes", field=field, fix="give it a signature"
+        ) from None
+    return {p.name: p.default for p in found if p.kind not in (p.VAR_KEYWORD, p.VAR_POSITIONAL)}
+
+
+def _named(find: Callable[[], Any], field: str) -> Any:
+    """Return what an id names; the error names the place in the study."""
+    try:
+        return find()
+    except InputError as err:
+        raise InputError(err.problem, field=field, fix=err.fix) from None
+
+
+def require_parameter(name: str, known: dict[str, Any], field: str) -> None:
+    """Refuse a parameter that is not one, with a suggestion."""
+    try:
+        as_choice(name, field, known)
+    except InputError as err:
+        near = err.fix.split("'")[1] if "did you mean" in err.fix else ""
+        hint = f"; did you mean {near}?" if near else ""
+        listed = ", ".join(sorted(known)) or "it has none"
+        raise InputError(
+            f"no such parameter{hint}", field=f"{field}.{name}", fix=f"one of: {listed}"
+        ) from None

@@ -1,0 +1,183 @@
+"""From what a study says to the runs it asks for: agents tuned, keys known, nothing run yet."""
+
+from __future__ import annotations
+
+import functools
+import platform
+import subprocess
+import warnings
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from windage.agents.base import listening
+from windage.drift import DriftingMDP
+from windage.errors import InputError, WindageError
+from windage.study.kinds import FORMAT, Player, World, hash_of, resolve
+from windage.study.play import Task
+from windage.study.spec import Entry, Spec
+from windage.study.store import Asked, Manifest
+from windage.worlds import Problem
+
+__all__ = ["Plan", "plan", "versions"]
+
+_PACKAGES = ("windage", "numpy", "scipy", "numba", "llvmlite", "polars")
+
+
+@dataclass(frozen=True)
+class Plan:
+    """All runs of a study.
+
+    Attributes
+    ----------
+    manifest
+        As it will stand in the folder.
+    tasks
+        By their keys; runs that two labels share are there once.
+    """
+
+    manifest: Manifest
+    tasks: dict[str, Task]
+
+
+def plan(spec: Spec) -> Plan:
+    """Tune every agent to every environment, and say what is to be run.
+
+    Raises
+    ------
+    InputError
+        An agent cannot be made for an environment; the message says which and why.
+    """
+    worlds: list[World] = []
+    players: list[Player] = []
+    asked: list[Asked] = []
+    tasks: dict[str, Task] = {}
+    for entry, world, oracle in spec.worlds:
+        made = _world(entry, world)
+        measured = oracle and isinstance(made, DriftingMDP)
+        for agent in spec.agents:
+            player = _player(agent, entry, made)
+            for seed in spec.seeds:
+                task = Task(player.key(world, seed), world, player, seed)
+                tasks.setdefault(task.key, task)
+                asked.append(
+                    Asked(
+                        key=task.key,
+                        environment=entry.label,
+                        agent=agent.label,
+                        horizon=made.horizon,
+                        seed=seed,
+                        world=len(worlds),
+                        player=len(players),
+                        oracle=world.key if measured else None,
+                    )
+                )
+            players.append(player)
+        worlds.append(world)
+    names = [[one.key, one.environment, one.agent, one.oracle] for one in asked]
+    manifest = Manifest(
+        windage_study=FORMAT,
+        name=spec.name,
+        hash=hash_of(FORMAT, spec.name, names),
+        study=spec.data,
+        worlds=worlds,
+        players=players,
+        versions=versions(),
+        before=[],
+        runs=asked,
+    )
+    return Plan(manifest, tasks)
+
+
+def _world(entry: Entry, world: World) -> DriftingMDP | Problem:
+    try:
+        made = world.make()
+    except WindageError as err:
+        raise InputError(
+            err.problem, field=f"{entry.place}.{err.field}", where=err.where, fix=_fix(err, entry)
+        ) from None
+    except Exception as err:
+        raise InputError(
+            f"cannot be made ({type(err).__name__}: {err})",
+            field=entry.place,
+            fix=_hint(entry, "mend its parameters"),
+        ) from err
+    for name in ("space", "horizon", "step", "reset"):
+        if not isinstance(made, DriftingMDP) and not hasattr(made, name):
+            raise InputError(
+                f"makes a {type(made).__name__}, which has no {name!r}",
+                field=entry.place,
+                fix="return a DriftingMDP, or a world with space, horizon, reset, step",
+            )
+    return made
+
+
+def _player(agent: Entry, environment: Entry, world: DriftingMDP | Problem) -> Player:
+    """Return an agent tuned to a world; what it warns of is said once, with its name."""
+    where = f"on {environment.label}"
+    try:
+        with listening() as heard:
+            player, made = resolve(agent.id, agent.parameters, world)
+    except WindageError as err:
+        raise InputError(
+            f"{err.problem} ({where})",
+            field=f"{agent.place}.{err.field}" if err.field else agent.place,
+            where=err.where,
+            fix=_fix(err, agent),
+        ) from None
+    except Exception as err:
+        raise InputError(
+            f"cannot be made {where} ({type(err).__name__}: {err})",
+            field=agent.place,
+            fix=_hint(agent, "mend its parameters"),
+        ) from err
+    for name in ("act", "observe"):
+        if not callable(getattr(made, name, None)):
+            raise InputError(
+                f"makes a {type(made).__name__}, which has no {name!r}",
+                field=agent.place,
+                fix="give it act(s) and observe(s, a, reward, s_next)",
+            )
+    for message, category in heard:
+        warnings.warn(f"{agent.label}: {message}", category, stacklevel=2)
+    return player
+
+
+def _fix(err: WindageError, entry: Entry) -> str:
+    return _hint(entry, err.fix) if err.field in entry.swept else err.fix
+
+
+def _hint(entry: Entry, fix: str) -> str:
+    """Return a fix, and beside it what a list means."""
+    if not entry.swept:
+        return fix
+    return f"{fix}; a list is a sweep, a parameter that is a list is written [[...]]"
+
+
+@functools.cache
+def versions() -> dict[str, str]:
+    """Return what results may depend on."""
+    found = {name: metadata.version(name) for name in _PACKAGES}
+    found["python"] = platform.python_version()
+    commit = _commit()
+    return found | ({"commit": commit} if commit else {})
+
+
+def _commit() -> str:
+    """Return the commit of the source, with a mark if it was changed since; empty if unknown."""
+    here = Path(__file__).parent
+
+    def git(*arguments: str) -> Any:
+        return subprocess.run(  # noqa: S603
+            ["git", "-C", str(here), *arguments],  # noqa: S607
+            capture_output=True, text=True, check=False, timeout=10,
+        )  # fmt: skip
+
+    try:
+        if git("ls-files", "--error-unmatch", Path(__file__).name).returncode:
+            return ""  # the repository around us is somebody else's
+        done = git("describe", "--always", "--dirty", "--abbrev=40", "--exclude=*")
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    return done.stdout.strip() if done.returncode == 0 else ""

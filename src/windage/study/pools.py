@@ -1,0 +1,169 @@
+"""Where runs are made: threads, processes, a Dask cluster, or any executor of one's own."""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from dataclasses import dataclass
+from multiprocessing.connection import wait
+from typing import Any
+
+from windage.errors import InputError
+from windage.inputs import as_choice, as_integer
+from windage.study.play import Gains, Outcome, Task, play
+
+__all__ = ["EXECUTORS", "Pool", "cores", "opened"]
+
+EXECUTORS = ("threads", "processes", "dask")
+_MOST_WORKERS = 4096
+
+
+@dataclass(frozen=True)
+class Pool:
+    """Workers, and how to ask them to stop.
+
+    Attributes
+    ----------
+    workers
+        How many runs are made at a time.
+    submit
+        Takes a function of plain data and its arguments.
+    play
+        `play` as these workers call it: in a thread or process it notices when it is to stop.
+    stop
+        Asks for an end; runs that are on their way are given up.
+    """
+
+    workers: int
+    submit: Callable[..., Future[Outcome]]
+    play: Callable[[Task, Gains | None], Outcome]
+    stop: Callable[[], None]
+
+
+def cores() -> int:
+    """Return how many cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def opened(
+    executor: str | Executor, workers: int | None, scheduler: str | None
+) -> contextlib.AbstractContextManager[Pool]:
+    """Return the pool that is asked for; it is closed at the end of a `with` block."""
+    if workers is not None:
+        as_integer(workers, "workers", low=1, high=_MOST_WORKERS)
+    if isinstance(executor, Executor):
+        return _given(executor, workers or cores())
+    kind = as_choice(executor, "executor", EXECUTORS)
+    if scheduler is not None and kind != "dask":
+        raise InputError(
+            f"{scheduler!r} is the address of a cluster, the executor is {kind}",
+            field="scheduler",
+            fix='leave it out, or choose the executor "dask"',
+        )
+    if kind == "dask":
+        return _dask(scheduler, workers)
+    return (_threads if kind == "threads" else _processes)(workers or cores())
+
+
+@contextlib.contextmanager
+def _given(executor: Executor, workers: int) -> Iterator[Pool]:
+    """Use somebody else's executor, which stays open."""
+    yield Pool(workers, executor.submit, play, lambda: None)
+
+
+@contextlib.contextmanager
+def _threads(workers: int) -> Iterator[Pool]:
+    """Agents play in compiled loops that let other threads run meanwhile."""
+    over = threading.Event()
+
+    def play_here(task: Task, gains: Gains | None) -> Outcome:
+        return play(task, gains, over.is_set)
+
+    with ThreadPoolExecutor(workers, thread_name_prefix="windage") as pool:
+        try:
+            yield Pool(workers, pool.submit, play_here, over.set)
+        finally:
+            over.set()
+            pool.shutdown(wait=True, cancel_futures=True)
+
+
+@contextlib.contextmanager
+def _processes(workers: int) -> Iterator[Pool]:
+    """For agents in Python, which would wait for each other in threads.
+
+    Processes are started afresh: one that is forked from a program with threads may hang.
+    """
+    context = multiprocessing.get_context("spawn")
+    over = context.Event()
+    pool = ProcessPoolExecutor(
+        workers, mp_context=context, initializer=_start_worker, initargs=(over,)
+    )
+    try:
+        yield Pool(workers, pool.submit, _play_in_process, over.set)
+    finally:
+        over.set()
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+_over: Any = None  # of a worker process: the event that asks it to stop
+
+
+def _start_worker(over: Any) -> None:
+    """Prepare a process: Ctrl-C is for its parent, and it does not outlive it."""
+    global _over
+    _over = over
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        threading.Thread(target=_end_with, args=(parent.sentinel,), daemon=True).start()
+
+
+def _end_with(sentinel: int) -> None:
+    wait([sentinel])
+    os._exit(1)
+
+
+def _play_in_process(task: Task, gains: Gains | None) -> Outcome:
+    return play(task, gains, _over.is_set)
+
+
+@contextlib.contextmanager
+def _dask(scheduler: str | None, workers: int | None) -> Iterator[Pool]:
+    """Use a cluster; the scheduler gives runs of a worker that dies to another."""
+    if scheduler is None:
+        raise InputError(
+            "the address of the cluster is missing",
+            field="scheduler",
+            fix="pass the scheduler's address, such as tcp://10.0.0.1:8786",
+        )
+    try:
+        import distributed
+    except ImportError:
+        raise InputError(
+            "distributed is not installed",
+            field="executor",
+            fix="python -m pip install 'windage[dask]'",
+        ) from None
+    try:
+        connect: Any = distributed.Client
+        client = connect(scheduler, timeout=10, set_as_default=False)
+    except (OSError, ValueError, TimeoutError) as err:
+        raise InputError(
+            f"no Dask scheduler answers at {scheduler!r} ({type(err).__name__})",
+            field="scheduler",
+            fix="start one with `dask scheduler`, and workers with `dask worker ADDRESS`",
+        ) from None
+    with client:
+        threads = sum(client.nthreads().values())
+        pool = client.get_executor(pure=False, retries=3)
+        try:
+            yield Pool(workers or max(1, threads), pool.submit, play, lambda: None)
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)

@@ -1,0 +1,343 @@
+"""A study as people write it: a TOML file, or the same from Python; read strictly.
+
+A list where one value would do is a sweep, several lists form the product, and a parameter that is
+itself a list is written as a list of lists. Every key is checked before anything runs; an error
+names the place in the file.
+"""
+
+from __future__ import annotations
+
+import difflib
+import itertools
+import re
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from windage.errors import InputError
+from windage.inputs import as_horizon, as_name, as_seed, shown
+from windage.learn.radii import Radii
+from windage.study import kinds
+from windage.study.kinds import World
+from windage.writing import as_path
+
+__all__ = ["Entry", "Spec", "read_spec"]
+
+_MOST_RUNS = 1_000_000
+
+
+class _File(msgspec.Struct, forbid_unknown_fields=True):
+    """What may stand in a study file."""
+
+    environments: list[dict[str, Any]]
+    agents: list[dict[str, Any]]
+    name: str = "study"
+    horizon: int | list[int] | None = None
+    seeds: int | list[int] = 20
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One environment or agent of a study, every sweep unrolled.
+
+    Attributes
+    ----------
+    label
+        What tables and plots call it.
+    place
+        Where it stands in the file, such as `agents[2]`.
+    id
+        Of the environment or the agent.
+    parameters
+        As written, one value each.
+    swept
+        Names of those that came from a list.
+    """
+
+    label: str
+    place: str
+    id: str
+    parameters: dict[str, Any]
+    swept: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Spec:
+    """A study that has been read: what is to be run, nothing looked up yet.
+
+    Attributes
+    ----------
+    worlds
+        Environments with all parameters, beside their labels and whether their oracle is wanted.
+    agents
+        Agents with their parameters as written.
+    """
+
+    name: str
+    seeds: tuple[int, ...]
+    worlds: tuple[tuple[Entry, World, bool], ...]
+    agents: tuple[Entry, ...]
+    data: dict[str, Any] = field(repr=False)
+
+
+def read_spec(source: str | Path | Mapping[str, Any]) -> Spec:
+    """Return what a study file says; paths in it start from its folder."""
+    if isinstance(source, Mapping):
+        return _spec(dict(source), Path())
+    path = as_path(source, "study")
+    try:
+        data = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise InputError("there is no such file", field=str(path), fix="check the path") from None
+    except (OSError, UnicodeDecodeError) as err:
+        raise InputError(f"cannot be read ({err})", field=str(path), fix="check it") from None
+    except tomllib.TOMLDecodeError as err:
+        raise InputError(f"is not TOML ({err})", field=str(path), fix="mend that line") from None
+    try:
+        return _spec(data, path.parent)
+    except InputError as err:
+        raise InputError(
+            err.problem, field=f"{path}: {err.field}", where=err.where, fix=err.fix
+        ) from None
+
+
+def _spec(data: dict[str, Any], folder: Path) -> Spec:
+    file = _typed(data)
+    for name in ("environments", "agents"):
+        if not getattr(file, name):
+            raise InputError("there are none", field=name, fix=f"add a [[{name}]] table")
+    seeds = _seeds(file.seeds)
+    horizons = _horizons(file.horizon)
+    worlds = [
+        found
+        for i, table in enumerate(file.environments)
+        for found in _environments(table, f"environments[{i}]", horizons, folder)
+    ]
+    agents = [
+        entry
+        for i, table in enumerate(file.agents)
+        for entry in _unrolled(table, f"agents[{i}]", _agent_id(table, f"agents[{i}]"), ())
+    ]
+    labels = _labels([entry for entry, _, _ in worlds])
+    spec = Spec(
+        name=as_name(file.name, "name"),
+        seeds=seeds,
+        worlds=tuple(
+            (entry, world, oracle) for entry, (_, world, oracle) in zip(labels, worlds, strict=True)
+        ),
+        agents=tuple(_labels(agents)),
+        data=data,
+    )
+    runs = len(spec.worlds) * len(spec.agents) * len(seeds)
+    if runs > _MOST_RUNS:
+        raise InputError(
+            f"{runs:,} runs are asked for", field="study", fix=f"ask for at most {_MOST_RUNS:,}"
+        )
+    return spec
+
+
+def _typed(data: dict[str, Any]) -> _File:
+    """Return the file by its keys; what msgspec says of a wrong one is said in our words."""
+    try:
+        return msgspec.convert(data, _File, strict=True)
+    except msgspec.ValidationError as err:
+        problem, _, place = str(err).partition(" - at `$")
+        path = place.rstrip("`").lstrip(".")
+    known = [one.name for one in msgspec.structs.fields(_File)]
+    if unknown := re.search(r"unknown field `(.+)`", problem):
+        near = difflib.get_close_matches(unknown[1], known, n=1)
+        hint = f"; did you mean {near[0]}?" if near else ""
+        raise InputError(f"no such key{hint}", field=unknown[1], fix=f"one of: {', '.join(known)}")
+    if missing := re.search(r"missing required field `(.+)`", problem):
+        raise InputError("is missing", field=missing[1], fix=f"add a [[{missing[1]}]] table")
+    value: Any = data
+    for step in re.findall(r"[^.\[\]]+", path):
+        value = value[int(step)] if isinstance(value, list) and step.isdigit() else value[step]
+    wanted = re.search(r"Expected `(.+?)`", problem)
+    raise InputError(
+        f"{shown(value)} is of the wrong type",
+        field=path,
+        fix=f"write {_IN_WORDS.get(wanted[1], wanted[1]) if wanted else 'another value'}",
+    )
+
+
+_IN_WORDS = {
+    "int | array": "an integer, or a list of integers",
+    "int | array | null": "an integer, or a list of integers",
+    "int": "an integer",
+    "str": "a text in quotes",
+    "array": "tables with double brackets",
+    "object": "a table",
+}
+
+
+def _seeds(value: int | list[int]) -> tuple[int, ...]:
+    fix = "write how many, such as 20, or list them: [0, 1, 2]"
+    if isinstance(value, int):
+        if value < 1:
+            raise InputError(f"{value} seeds", field="seeds", fix=fix)
+        if value > _MOST_RUNS:
+            raise InputError(f"{value:,} seeds are too many", field="seeds", fix=fix)
+        return tuple(range(value))
+    seeds = tuple(as_seed(one, f"seeds[{i}]") for i, one in enumerate(value))
+    for i, one in enumerate(seeds):
+        if one >= 2**63:
+            raise InputError(f"{one} is too large", field=f"seeds[{i}]", fix="pass less than 2^63")
+        if one in seeds[:i]:
+            raise InputError(f"{one} is there twice", field=f"seeds[{i}]", fix="leave it out")
+    if not seeds:
+        raise InputError("an empty list", field="seeds", fix=fix)
+    return seeds
+
+
+def _horizons(value: int | list[int] | None) -> tuple[int, ...]:
+    if value is None:
+        return ()
+    listed = value if isinstance(value, list) else [value]
+    if not listed:
+        raise InputError("an empty list", field="horizon", fix="write T, or a list of several")
+    for i, one in enumerate(listed):
+        if one in listed[:i]:
+            raise InputError(f"{one} is there twice", field=f"horizon[{i}]", fix="leave it out")
+    names = ["horizon"] if not isinstance(value, list) else [f"horizon[{i}]" for i in range(9999)]
+    return tuple(as_horizon(one, name) for one, name in zip(listed, names, strict=False))
+
+
+def _environments(
+    table: dict[str, Any], place: str, horizons: tuple[int, ...], folder: Path
+) -> list[tuple[Entry, World, bool]]:
+    """Return the environments of one table, at all horizons."""
+    oracle = table.get("oracle", True)
+    if not isinstance(oracle, bool):
+        raise InputError(
+            f"{shown(oracle)} is no yes or no", field=f"{place}.oracle", fix="write true or false"
+        )
+    if "file" in table:
+        return [_from_file(table, place, oracle, folder)]
+    id = _id(table, place, kinds.environment_parameters)  # noqa: A001
+    known = kinds.environment_parameters(id, f"{place}.id")
+    found = []
+    for entry in _unrolled(table, place, id, ("oracle",)):
+        given = dict(entry.parameters)
+        lengths: Sequence[int | None] = horizons or (None,)
+        if "horizon" in given or "horizon" not in known:
+            lengths = (None,)
+        for T in lengths:
+            parameters = known | given | ({} if T is None else {"horizon": T})
+            digest = ""
+            if ":" in id:
+                digest = kinds.source_digest(kinds.imported(id, place))
+                parameters = given | ({} if T is None else {"horizon": T})
+            world = World(kinds.versioned(id), parameters, digest)
+            found.append((entry, world, oracle))
+    return found
+
+
+def _from_file(
+    table: dict[str, Any], place: str, oracle: bool, folder: Path
+) -> tuple[Entry, World, bool]:
+    for name in table:
+        if name not in ("file", "label", "oracle"):
+            raise InputError(
+                "a file has its own horizon and no parameters",
+                field=f"{place}.{name}",
+                fix="leave it out; file, label and oracle may stand here",
+            )
+    path = as_path(table["file"], f"{place}.file")
+    world = kinds.file_world(folder / path, f"{place}.file")
+    label = as_name(table.get("label", path.stem), f"{place}.label")
+    return Entry(label, place, kinds.FILE, {}), world, oracle
+
+
+def _agent_id(table: dict[str, Any], place: str) -> str:
+    return _id(table, place, kinds.agent_parameters)
+
+
+def _id(table: dict[str, Any], place: str, parameters: Any) -> str:
+    """Return the id of a table, and refuse keys that are no parameters of it."""
+    if "id" not in table:
+        raise InputError("has no id", field=place, fix='write id = "..."')
+    id = as_name(table["id"], f"{place}.id")  # noqa: A001
+    known = parameters(id, f"{place}.id")
+    reserved = ("id", "label") if place.startswith("agents") else ("id", "label", "oracle")
+    for name in table:
+        if name in kinds.GIVEN and name not in known:
+            raise InputError(
+                "is given by the study itself",
+                field=f"{place}.{name}",
+                fix="leave it out; `horizon` and `seeds` stand at the top of the file",
+            )
+        if name not in reserved:
+            kinds.require_parameter(name, known, place)
+    return id
+
+
+def _unrolled(
+    table: dict[str, Any],
+    place: str,
+    id: str,  # noqa: A002
+    reserved: tuple[str, ...],
+) -> list[Entry]:
+    """Return one entry for every combination of the values that are lists."""
+    label = as_name(table.get("label", id), f"{place}.label")
+    names = [name for name in table if name not in ("id", "label", *reserved)]
+    swept = tuple(name for name in names if isinstance(table[name], list))
+    for name in swept:
+        if not table[name]:
+            raise InputError(
+                "an empty list sweeps nothing", field=f"{place}.{name}", fix="write values into it"
+            )
+    values = [table[name] if name in swept else [table[name]] for name in names]
+    return [
+        Entry(label, place, id, dict(zip(names, combination, strict=True)), swept)
+        for combination in itertools.product(*values)
+    ]
+
+
+def _labels(entries: Sequence[Entry]) -> list[Entry]:
+    """Return the entries under labels that tell them apart."""
+    told = [_with(entry, entry.swept) for entry in entries]
+    again = {
+        entry.label
+        for entry, other in itertools.permutations(told, 2)
+        if entry.label == other.label and entry.place != other.place
+    }
+    found = [
+        _with(entry, tuple(entry.parameters)) if one.label in again else one
+        for entry, one in zip(entries, told, strict=True)
+    ]
+    for k, entry in enumerate(found):
+        for other in found[:k]:
+            if entry.label == other.label and entry.place != other.place:
+                raise InputError(
+                    f"{entry.label!r} is also what {other.place} is called",
+                    field=f"{entry.place}.label",
+                    fix="give it a label of its own, or leave it out",
+                )
+    return found
+
+
+def _with(entry: Entry, names: Sequence[str]) -> Entry:
+    """Return the entry with some of its parameters in its label."""
+    if "radii" in names:
+        Radii.from_spec(entry.parameters["radii"], f"{entry.place}.radii")
+    parts = [f"{name} {_word(name, entry.parameters[name])}" for name in names]
+    label = ", ".join([entry.label, *parts])
+    return Entry(label, entry.place, entry.id, entry.parameters, entry.swept)
+
+
+def _word(name: str, value: Any) -> str:
+    """Return a parameter as a label shows it.
+
+    >>> _word("delta", 0.3), _word("radii", {"kind": "laplace", "scale": 0.3})
+    ('0.3', 'laplace x0.3')
+    """
+    if name == "radii":
+        return Radii.from_spec(value).label
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:,}" if isinstance(value, int) else str(value).replace("'", "")

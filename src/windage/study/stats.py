@@ -1,0 +1,397 @@
+"""Statistics of a study: seeds are the unit, and every estimate comes with an interval.
+
+Runs on one seed meet the same noise, so two agents are compared seed by seed. Intervals are
+percentile intervals of the bootstrap over seeds; with several environments seeds are drawn anew
+within each of them (stratified). Tests flip the signs of paired differences, exactly up to thirty
+seeds; many tests are corrected by Holm's step-down rule. Nothing here depends on a generator that
+somebody else uses: the same numbers give the same interval, always.
+
+The aggregates are those of Agarwal et al. (2021), *Deep Reinforcement Learning at the Edge of the
+Statistical Precipice*: interquartile mean, probability of improvement, performance profiles.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from windage.errors import InputError
+from windage.inputs import as_choice, as_real, shown
+from windage.streams import stream
+
+__all__ = [
+    "Interval",
+    "Paired",
+    "Profile",
+    "aggregate",
+    "holm",
+    "improvement",
+    "iqm",
+    "mean",
+    "paired",
+    "profile",
+    "ratio",
+    "sign_flip_test",
+    "slope",
+]
+
+Reals = NDArray[np.float64]
+
+RESAMPLES = 10_000
+"""How often seeds are drawn anew for an interval."""
+
+_EXACT = 30  # seeds: up to here all 2^n signs are counted
+_DRAWS = 99_999  # signs drawn for more seeds than that
+_SAME = 1e-12  # sums of differences that are closer than this, relatively, are equal
+
+
+@dataclass(frozen=True)
+class Interval:
+    """An estimate, and where the truth lies with this confidence.
+
+    >>> print(Interval(0.5, 0.25, 0.75))
+    0.5 (0.25 to 0.75)
+    """
+
+    estimate: float
+    low: float
+    high: float
+    level: float = 0.95
+
+    def __str__(self) -> str:
+        return f"{self.estimate:.4g} ({self.low:.4g} to {self.high:.4g})"
+
+
+@dataclass(frozen=True)
+class Paired:
+    """Two agents compared seed by seed.
+
+    Attributes
+    ----------
+    n
+        How many seeds both have.
+    difference
+        Mean of (first - second), with its interval.
+    wins, ties
+        On how many seeds the first one is larger, and on how many both are equal.
+    p_value
+        Of the hypothesis that signs of the differences are a coin's: no difference at all.
+    """
+
+    n: int
+    difference: Interval
+    wins: int
+    ties: int
+    p_value: float
+
+
+@dataclass(frozen=True)
+class Profile:
+    """How large a share of runs is above each threshold, with a band at every threshold."""
+
+    thresholds: Reals
+    share: Reals
+    low: Reals
+    high: Reals
+    level: float = 0.95
+
+
+def mean(values: ArrayLike, level: float = 0.95) -> Interval:
+    """Return the mean over seeds.
+
+    >>> print(mean([1.0, 2.0, 3.0, 4.0]))
+    2.5 (1.5 to 3.5)
+    """
+    x = _values(values, "values")
+    return _interval(float(x.mean()), x[_picks(x.size)].mean(axis=1), level)
+
+
+def paired(first: ArrayLike, second: ArrayLike, level: float = 0.95) -> Paired:
+    """Compare two agents on the same seeds, given in the same order.
+
+    >>> found = paired([3.0, 4.0, 6.0, 5.0], [1.0, 2.0, 3.0, 5.0])
+    >>> print(found.difference, found.wins, found.ties, found.p_value)
+    1.75 (0.5 to 2.75) 3 1 0.25
+    """
+    d = _differences(first, second)
+    return Paired(
+        n=d.size,
+        difference=mean(d, level),
+        wins=int((d > 0).sum()),
+        ties=int((d == 0).sum()),
+        p_value=sign_flip_test(d),
+    )
+
+
+def ratio(first: ArrayLike, second: ArrayLike, level: float = 0.95) -> Interval:
+    """Return the ratio of two means on the same seeds, which are drawn together.
+
+    >>> print(ratio([2.0, 4.0, 6.0], [1.0, 2.0, 3.0]))
+    2 (2 to 2)
+    """
+    x, y = _values(first, "first"), _values(second, "second")
+    _same_length(x, y)
+    picks = _picks(x.size)
+    below = y[picks].mean(axis=1)
+    if not below.min() > 0 or not y.mean() > 0:
+        raise InputError(
+            "the mean of the second is not clearly positive",
+            field="second",
+            fix="compare differences instead of ratios, or run more seeds",
+        )
+    return _interval(float(x.mean() / y.mean()), x[picks].mean(axis=1) / below, level)
+
+
+def sign_flip_test(differences: ArrayLike) -> float:
+    """Return the two-sided p-value of paired differences under random signs.
+
+    All 2^n signs are counted up to thirty seeds; beyond, a fixed sample of them.
+
+    >>> sign_flip_test([1.0, 2.0, 3.0])
+    0.25
+    """
+    d = _values(differences, "differences")
+    d = d[d != 0.0]  # a zero is a zero with either sign
+    if d.size == 0:
+        return 1.0
+    limit = abs(float(d.sum())) - _SAME * float(np.abs(d).sum())
+    if d.size <= _EXACT:
+        half = d.size // 2
+        left, right = _all_sums(d[:half]), np.sort(_all_sums(d[half:]))
+        above = right.size - np.searchsorted(right, limit - left, side="left")
+        below = np.searchsorted(right, -limit - left, side="right")
+        both = above + below if limit > 0 else np.full(left.size, right.size)
+        return float(min(both.sum() / 2.0**d.size, 1.0))
+    rng = stream(d.size, "study.signs")
+    hits = 0
+    for start in range(0, _DRAWS, 10_000):
+        signs = rng.integers(0, 2, size=(min(10_000, _DRAWS - start), d.size)) * 2 - 1
+        hits += int((np.abs(signs @ d) >= limit).sum())
+    return (hits + 1) / (_DRAWS + 1)
+
+
+def holm(p_values: ArrayLike) -> Reals:
+    """Return p-values corrected for how many there are, by Holm's step-down rule.
+
+    >>> holm([0.01, 0.04, 0.03]).round(6).tolist()
+    [0.03, 0.06, 0.06]
+    """
+    p = np.asarray(p_values, dtype=np.float64)
+    if p.ndim != 1 or not ((p >= 0) & (p <= 1)).all():
+        raise InputError(f"{shown(p_values)} are no p-values", field="p_values", fix="pass a list")
+    order = np.argsort(p, kind="stable")
+    steps = np.maximum.accumulate(p[order] * (p.size - np.arange(p.size)))
+    adjusted = np.empty(p.size)
+    adjusted[order] = np.minimum(steps, 1.0)
+    return adjusted
+
+
+def iqm(values: ArrayLike) -> float:
+    """Return the interquartile mean: a quarter, rounded down, is left out at either end.
+
+    >>> iqm([1.0, 2.0, 3.0, 100.0])
+    2.5
+    """
+    return float(_iqm(_values(values, "values")))
+
+
+def aggregate(
+    scores: Mapping[str, ArrayLike], statistic: str = "iqm", level: float = 0.95
+) -> Interval:
+    """Return one number for an agent over several environments, by the stratified bootstrap.
+
+    Parameters
+    ----------
+    scores
+        The scores of each environment, one a seed; on one scale, such as the share of the oracle's
+        reward.
+    statistic
+        "iqm", "mean" or "median", of the scores of all environments together.
+    level
+        Of the interval.
+
+    Examples
+    --------
+    >>> aggregate({"river": [0.5, 0.6], "queue": [0.9, 0.9]}, "mean").estimate
+    0.725
+    """
+    strata = _strata(scores, "scores")
+    pooled = _STATISTICS[as_choice(statistic, "statistic", _STATISTICS)]
+    draws = np.concatenate([x[_picks(x.size, k)] for k, x in enumerate(strata)], axis=1)
+    return _interval(float(pooled(np.concatenate(strata))), pooled(draws), level)
+
+
+def improvement(
+    first: Mapping[str, ArrayLike], second: Mapping[str, ArrayLike], level: float = 0.95
+) -> Interval:
+    """Return how likely a run of the first agent is to score above one of the second.
+
+    Any run of one is compared with any of the other in the same environment, ties count half, and
+    environments count alike. Seeds are drawn together for both agents.
+
+    >>> improvement({"river": [1.0, 2.0]}, {"river": [1.0, 1.0]}).estimate
+    0.75
+    """
+    if first.keys() != second.keys():
+        raise InputError(
+            f"{sorted(first)} and {sorted(second)} are not the same environments",
+            field="second",
+            fix="pass the same environments for both",
+        )
+    estimates, draws = [], []
+    for k, name in enumerate(first):
+        x, y = _values(first[name], name), _values(second[name], name)
+        _same_length(x, y)
+        wins = (x[:, None] > y) + 0.5 * (x[:, None] == y)
+        # a seed drawn c times is counted c times on both sides: the mean is a quadratic form
+        counts = _counts(x.size, k) / x.size
+        estimates.append(float(wins.mean()))
+        draws.append(np.einsum("bi,ij,bj->b", counts, wins, counts, optimize=True))
+    return _interval(float(np.mean(estimates)), np.mean(draws, axis=0), level)
+
+
+def profile(scores: Mapping[str, ArrayLike], thresholds: ArrayLike, level: float = 0.95) -> Profile:
+    """Return the share of runs that score above each threshold, environments counting alike.
+
+    >>> profile({"river": [0.2, 0.8]}, [0.0, 0.5, 1.0]).share.tolist()
+    [1.0, 0.5, 0.0]
+    """
+    tau = np.asarray(thresholds, dtype=np.float64)
+    strata = _strata(scores, "scores")
+    above = [(x[:, None] > tau).astype(np.float64) for x in strata]
+    share = np.mean([a.mean(axis=0) for a in above], axis=0)
+    draws = [_counts(a.shape[0], k) @ a / a.shape[0] for k, a in enumerate(above)]
+    low, high = np.quantile(np.mean(draws, axis=0), _tails(level), axis=0)
+    return Profile(tau, share, low, high, level)
+
+
+def slope(horizons: ArrayLike, values: ArrayLike, level: float = 0.95) -> Interval:
+    """Return the slope of log mean regret against log T, by least squares.
+
+    Parameters
+    ----------
+    horizons
+        The horizons T, at least two.
+    values
+        values[i, k]: the regret of seed i at horizon k. Seeds are drawn for all horizons together.
+    level
+        Of the interval.
+
+    Raises
+    ------
+    InputError
+        A mean is not positive, or not in every draw of seeds: it has no logarithm.
+
+    Examples
+    --------
+    >>> T = [100, 1000, 10_000]
+    >>> print(slope(T, [[10 * t**0.75 for t in T]] * 3))
+    0.75 (0.75 to 0.75)
+    """
+    T = _values(horizons, "horizons")
+    y = np.asarray(values, dtype=np.float64)
+    if y.ndim != 2 or y.shape[1] != T.size or y.shape[0] == 0 or not np.isfinite(y).all():
+        raise InputError(
+            f"has the shape {y.shape}, or is not finite",
+            field="values",
+            fix=f"pass one row a seed with {T.size} numbers, one a horizon",
+        )
+    if np.unique(T).size < 2 or T.min() <= 0:
+        raise InputError(
+            f"{shown(horizons)} is no range of T", field="horizons", fix="pass two or more"
+        )
+    x = np.log(T) - np.log(T).mean()
+    weights = x / (x @ x)
+    means = _counts(y.shape[0]) @ y / y.shape[0]
+    for k in range(T.size):
+        if not y[:, k].mean() > 0 or not means[:, k].min() > 0:
+            raise InputError(
+                f"the mean at T = {T[k]:,.0f} is not clearly positive and has no logarithm",
+                field="values",
+                fix="leave out this horizon, or run more seeds",
+            )
+    return _interval(float(np.log(y.mean(axis=0)) @ weights), np.log(means) @ weights, level)
+
+
+def _iqm(x: Reals) -> Reals:
+    """Return the interquartile mean along the last axis."""
+    n = x.shape[-1]
+    cut = n // 4
+    kept: Reals = np.sort(x, axis=-1)[..., cut : n - cut].mean(axis=-1)
+    return kept
+
+
+_STATISTICS: dict[str, Callable[[Reals], Reals]] = {
+    "iqm": _iqm,
+    "mean": lambda x: x.mean(axis=-1),
+    "median": lambda x: np.median(x, axis=-1),
+}
+
+
+def _all_sums(d: Reals) -> Reals:
+    """Return the sums of d with all 2^n signs."""
+    sums = np.zeros(1)
+    for value in d:
+        sums = np.concatenate([sums - value, sums + value])
+    return sums
+
+
+def _picks(n: int, stratum: int = 0) -> NDArray[np.int64]:
+    """Return which seeds each resample draws: the same for the same n, so pairs stay pairs."""
+    rng = stream(n, f"study.bootstrap/{stratum}")
+    return rng.integers(0, n, size=(RESAMPLES, n))
+
+
+def _counts(n: int, stratum: int = 0) -> Reals:
+    """Return how often each resample draws each seed."""
+    picks = _picks(n, stratum) + n * np.arange(RESAMPLES)[:, None]
+    return np.bincount(picks.ravel(), minlength=n * RESAMPLES).reshape(RESAMPLES, n).astype(float)
+
+
+def _interval(estimate: float, draws: Reals, level: float) -> Interval:
+    low, high = np.quantile(draws, _tails(level))
+    return Interval(estimate, float(low), float(high), level)
+
+
+def _tails(level: float) -> list[float]:
+    tail = (1 - as_real(level, "level", low=0, high=1, open_low=True, open_high=True)) / 2
+    return [tail, 1 - tail]
+
+
+def _values(values: ArrayLike, field: str) -> Reals:
+    try:
+        x = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        x = np.full(1, math.nan)
+    if x.ndim != 1 or x.size == 0 or not np.isfinite(x).all():
+        raise InputError(
+            f"{shown(values)} is not a list of numbers, one a seed",
+            field=field,
+            fix="pass finite numbers; leave out seeds that have none",
+        )
+    return x
+
+
+def _differences(first: ArrayLike, second: ArrayLike) -> Reals:
+    x, y = _values(first, "first"), _values(second, "second")
+    _same_length(x, y)
+    return x - y
+
+
+def _same_length(x: Reals, y: Reals) -> None:
+    if x.size != y.size:
+        raise InputError(
+            f"{x.size} seeds on one side and {y.size} on the other",
+            field="second",
+            fix="pass the seeds that both have, in the same order",
+        )
+
+
+def _strata(scores: Mapping[str, ArrayLike], field: str) -> Sequence[Reals]:
+    if not scores:
+        raise InputError("there are no environments", field=field, fix="pass at least one")
+    return [_values(values, f"{field}[{name!r}]") for name, values in scores.items()]

@@ -1,0 +1,244 @@
+"""The folder of a study: a manifest, one file a result, and times apart from them.
+
+    manifest.json          the study, versions, and the results it asks for, in order
+    runs/<key>.parquet     one run
+    oracles/<key>.parquet  the optimal gains of one environment
+    timings.jsonl          when, where and how long: nothing else holds that
+    .lock                  held while somebody writes
+
+Files appear whole or not at all, and are named by what determines their content. So it does not
+matter who wrote them, in which order, or how often somebody was killed over it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import polars as pl
+
+from windage.errors import InputError, StateError
+from windage.study.kinds import FORMAT, Player, World
+from windage.study.play import Outcome
+from windage.study.tables import ORACLE, RUN, read
+from windage.writing import as_path, write_whole
+
+__all__ = ["Asked", "Manifest", "Store"]
+
+_KNOWN = ("manifest.json", "runs", "oracles", "timings.jsonl", ".lock")
+
+
+class Asked(msgspec.Struct, frozen=True):
+    """One run of a study: the key of its result, and what it is called here.
+
+    Attributes
+    ----------
+    key
+        Its file is `runs/<key>.parquet`.
+    environment, agent
+        Their labels.
+    world, player
+        Their places in the lists of the manifest, where all their parameters are.
+    oracle
+        The key of the oracle it is measured by; None: it is measured by its reward only.
+    """
+
+    key: str
+    environment: str
+    agent: str
+    horizon: int
+    seed: int
+    world: int
+    player: int
+    oracle: str | None
+
+
+class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What a folder of results is about.
+
+    Attributes
+    ----------
+    windage_study
+        The format.
+    name
+        Of the study.
+    hash
+        Of all that is asked for, labels included.
+    study
+        The study as it was written.
+    worlds, players
+        Environments and agents with every parameter, as runs are made from them.
+    versions
+        Of what made the results, and the commit if it is known.
+    before
+        Versions of those who ran parts of it earlier, if they had others.
+    runs
+        The runs that are asked for, in order.
+    """
+
+    windage_study: int
+    name: str
+    hash: str
+    study: dict[str, Any]
+    worlds: list[World]
+    players: list[Player]
+    versions: dict[str, str]
+    before: list[dict[str, str]]
+    runs: list[Asked]
+
+
+class Store:
+    """A folder of results; `opened` makes one, `found` looks at one that is there."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    @classmethod
+    def found(cls, folder: str | Path) -> Store:
+        """Return the store of a folder that holds a study."""
+        store = cls(as_path(folder, "folder"))
+        if not (store.folder / "manifest.json").is_file():
+            why = "holds no study" if store.folder.is_dir() else "is no folder of results"
+            raise StateError(
+                why, field=str(folder), fix="name the folder that `windage run -o` wrote"
+            )
+        return store
+
+    @classmethod
+    @contextlib.contextmanager
+    def opened(cls, folder: str | Path) -> Iterator[Store]:
+        """Make the folder if there is none, and keep others from writing while it is in use."""
+        store = cls(as_path(folder, "folder"))
+        store._require_own()
+        try:
+            for name in ("runs", "oracles"):
+                (store.folder / name).mkdir(parents=True, exist_ok=True)
+            lock = (store.folder / ".lock").open("a")
+        except OSError as err:
+            raise InputError(
+                f"cannot be written ({err.strerror or err})",
+                field=str(folder),
+                fix="name a folder you may write to",
+            ) from None
+        with lock:
+            _take(lock, store.folder)
+            for left in store.folder.rglob("*.tmp"):  # of somebody who was killed
+                left.unlink(missing_ok=True)
+            yield store
+
+    def manifest(self) -> Manifest:
+        """Return the manifest, or refuse one that cannot be read."""
+        path = self.folder / "manifest.json"
+        try:
+            data = path.read_bytes()
+            version = msgspec.json.decode(data, type=_Version).windage_study
+            if version != FORMAT:
+                raise StateError(
+                    f"has the format {version}, this version reads {FORMAT}",
+                    field=str(path),
+                    fix="use the version of windage that wrote it",
+                )
+            return msgspec.json.decode(data, type=Manifest)
+        except (OSError, msgspec.DecodeError, UnicodeDecodeError) as err:
+            raise StateError(
+                f"cannot be read ({err})",
+                field=str(path),
+                fix="run the study again: results that are there are kept",
+            ) from None
+
+    def write_manifest(self, manifest: Manifest) -> None:
+        """Write the manifest, unless it is there already."""
+        data = msgspec.json.format(msgspec.json.encode(manifest), indent=1) + b"\n"
+        path = self.folder / "manifest.json"
+        if not path.is_file() or path.read_bytes() != data:
+            write_whole(path, lambda file: file.write(data))
+
+    def run(self, key: str) -> pl.DataFrame | None:
+        """Return a run; None if it is not there."""
+        return read(self.folder / "runs" / f"{key}.parquet", RUN)
+
+    def oracle(self, key: str) -> pl.DataFrame | None:
+        """Return the oracle of an environment; None if it is not there."""
+        return read(self.folder / "oracles" / f"{key}.parquet", ORACLE)
+
+    def keep(self, kind: str, key: str, outcome: Outcome, now: str) -> None:
+        """Write a result, and then when and where it was made."""
+        path = self.folder / kind / f"{key}.parquet"
+        write_whole(path, lambda file: file.write(outcome.data))
+        self.note(
+            {
+                "kind": kind.removesuffix("s"),
+                "key": key,
+                "finished": now,
+                "seconds": round(outcome.seconds, 6),
+                "cpu": round(outcome.cpu, 6),
+                "host": outcome.host,
+                "pid": outcome.pid,
+            }
+        )
+
+    def note(self, entry: dict[str, Any]) -> None:
+        """Add a line to `timings.jsonl`; a line that was cut short is left as it is."""
+        path = self.folder / "timings.jsonl"
+        try:
+            with path.open("ab+") as file:
+                end = file.seek(0, os.SEEK_END)
+                file.seek(max(0, end - 1))
+                torn = file.read(1) not in (b"", b"\n")
+                file.write((b"\n" if torn else b"") + json.dumps(entry).encode() + b"\n")
+        except OSError as err:
+            raise InputError(
+                f"cannot be written ({err.strerror or err})",
+                field=str(path),
+                fix="make room, and run the study again: it goes on from here",
+            ) from None
+
+    def remove(self, kind: str, key: str) -> None:
+        """Take away a damaged file."""
+        (self.folder / kind / f"{key}.parquet").unlink(missing_ok=True)
+
+    def present(self, kind: str) -> set[str]:
+        """Return the keys of the files that are there."""
+        return {path.stem for path in (self.folder / kind).glob("*.parquet")}
+
+    def _require_own(self) -> None:
+        """Refuse a folder that holds something else: nothing of it could be told from results."""
+        folder = self.folder
+        if folder.exists() and not folder.is_dir():
+            raise InputError("is a file", field=str(folder), fix="name a folder")
+        strange = [
+            path.name
+            for path in (folder.iterdir() if folder.is_dir() else ())
+            if path.name not in _KNOWN and path.suffix != ".tmp"
+        ]
+        if strange and not (folder / "manifest.json").is_file():
+            raise InputError(
+                f"holds other things ({', '.join(sorted(strange)[:3])}) and no study",
+                field=str(folder),
+                fix="name a new folder",
+            )
+
+
+class _Version(msgspec.Struct):
+    windage_study: int
+
+
+def _take(lock: Any, folder: Path) -> None:
+    """Lock the folder for this process; the system takes the lock back when it dies."""
+    try:
+        import fcntl
+    except ImportError:  # no such locks here: two at once would do work twice, and lose nothing
+        return
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise InputError(
+            "another process is running a study in it",
+            field=str(folder),
+            fix="wait for it, or name another folder",
+        ) from None

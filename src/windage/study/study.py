@@ -1,0 +1,124 @@
+"""`Study`: these agents, these environments, this many seeds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Executor
+from pathlib import Path
+from typing import Any, Self
+
+from windage.study.runner import Status, Summary, run_study
+from windage.study.spec import Spec, read_spec
+
+__all__ = ["Study"]
+
+
+class Study:
+    """What is to be compared: environments, agents, horizons and seeds.
+
+    Parameters
+    ----------
+    environments, agents
+        Tables as a study file has them: an `id`, maybe a `label`, and parameters. A list where one
+        value would do is a sweep.
+    horizon
+        T, or several; environments that are read from files have their own.
+    seeds
+        How many, or which. Every agent meets the same noise on the same seed.
+    name
+        What the study is called.
+
+    Examples
+    --------
+    >>> agents = [{"id": "random"}, {"id": "ucrl2", "delta": [0.05, 0.1]}]
+    >>> Study([{"id": "riverswim"}], agents, horizon=1000, seeds=5, name="first look")
+    Study('first look': 1 environment, 3 agents, 5 seeds, 15 runs)
+    """
+
+    def __init__(
+        self,
+        environments: Sequence[Mapping[str, Any]],
+        agents: Sequence[Mapping[str, Any]],
+        *,
+        horizon: int | Sequence[int] | None = None,
+        seeds: int | Sequence[int] = 20,
+        name: str = "study",
+    ) -> None:
+        data: dict[str, Any] = {
+            "name": name,
+            "seeds": seeds if isinstance(seeds, int) else list(seeds),
+            "environments": [dict(table) for table in environments],
+            "agents": [dict(table) for table in agents],
+        }
+        if horizon is not None:
+            data["horizon"] = horizon if isinstance(horizon, int) else list(horizon)
+        self.spec = read_spec(data)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Read a study file; an error names the place in it."""
+        return cls._of(read_spec(path))
+
+    @classmethod
+    def _of(cls, spec: Spec) -> Self:
+        study = cls.__new__(cls)
+        study.spec = spec
+        return study
+
+    @property
+    def name(self) -> str:
+        """What the study is called."""
+        return self.spec.name
+
+    def run(
+        self,
+        folder: str | Path,
+        *,
+        workers: int | None = None,
+        executor: str | Executor = "threads",
+        scheduler: str | None = None,
+        progress: Callable[[Status], None] = lambda status: None,  # noqa: ARG005
+    ) -> Summary:
+        """Make the runs that are not in the folder yet; those that are there are kept.
+
+        Parameters
+        ----------
+        folder
+            Where the results are, or will be.
+        workers
+            How many runs at a time; as many as there are cores if not said.
+        executor
+            "threads"; "processes" for agents written in Python; "dask"; or any executor of
+            `concurrent.futures`, which stays open. The results are the same bytes.
+        scheduler
+            The address of a Dask scheduler.
+        progress
+            Called now and then with a `Status`.
+
+        Raises
+        ------
+        InputError
+            Something is wrong with the study or the folder; nothing was run.
+        KeyboardInterrupt
+            After Ctrl-C; what is done is kept, and the next call goes on from there.
+        """
+        return run_study(
+            self.spec,
+            folder,
+            workers=workers,
+            executor=executor,
+            scheduler=scheduler,
+            progress=progress,
+        )
+
+    def __repr__(self) -> str:
+        spec = self.spec
+        worlds, agents, seeds = len(spec.worlds), len(spec.agents), len(spec.seeds)
+        return (
+            f"Study({spec.name!r}: {_count(worlds, 'environment')}, {_count(agents, 'agent')}, "
+            f"{_count(seeds, 'seed')}, {_count(worlds * agents * seeds, 'run')})"
+        )
+
+
+def _count(n: int, noun: str) -> str:
+    return f"{n:,} {noun}" + ("" if n == 1 else "s")
