@@ -33,6 +33,7 @@ _HOME = {
     "ParameterWarning": "errors",
     "Radii": "learn.radii",
     "Regret": "regret",
+    "RegretTerms": "terms",
     "RestartedPSRL": "agents.psrl",
     "RestartedUCRL2": "agents.restarts",
     "SWPSRL": "agents.psrl",
@@ -55,6 +56,7 @@ _HOME = {
     "optimal_widening": "learn.tuning",
     "optimal_window": "learn.tuning",
     "plan": "plans",
+    "regret_terms": "terms",
     "run": "simulate",
 }
 _ROOMS = ("agents", "envs", "masters", "schedules", "simulate", "streams", "testing")
@@ -87,6 +89,7 @@ __all__ = [
     "ParameterWarning",
     "Radii",
     "Regret",
+    "RegretTerms",
     "RestartedPSRL",
     "RestartedUCRL2",
     "StateActions",
@@ -106,6 +109,7 @@ __all__ = [
     "optimal_widening",
     "optimal_window",
     "plan",
+    "regret_terms",
     "run",
     "schedules",
     "simulate",
@@ -151,6 +155,7 @@ if TYPE_CHECKING:
     from windage.spaces import StateActions
     from windage.study.results import load_results
     from windage.study.study import Study
+    from windage.terms import RegretTerms, regret_terms
 
 
 def __getattr__(name: str) -> Any:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from windage.agents.base import Agent
 from windage.agents.episodes import Episodes, Planner, no_rows
 from windage.errors import InputError
 from windage.inputs import as_integer, require_memory
@@ -32,7 +33,8 @@ class Run:
     after the last step. With record=k the columns hold the times that are multiples of k; with
     record="totals" they are empty. `mean_rewards` holds r_t(s_t, a_t), what regret is made of; it
     is NaN in a world that does not tell. `episodes` holds those that started in the run, if the
-    agent has episodes. `model` is the `DriftingMDP` it was made in, None for any other world.
+    agent has episodes. `model` is the `DriftingMDP` it was made in, None for any other world;
+    `agent` the id and configuration of who made it, as plain data, None for an agent of one's own.
     """
 
     first: int
@@ -51,6 +53,7 @@ class Run:
     final_state: int
     episodes: Episodes
     model: DriftingMDP | None = field(default=None, repr=False, compare=False)
+    agent: dict[str, Any] | None = field(default=None, repr=False, compare=False)
 
     @property
     def last(self) -> int:
@@ -175,4 +178,12 @@ class Tape:
             final_state=state,
             episodes=self.log.finish(agent, self.t),
             model=model,
+            agent=_maker(agent),
         )
+
+
+def _maker(agent: object) -> dict[str, Any] | None:
+    """Return what one of the library's agents can be made again from; None for any other."""
+    if not isinstance(agent, Agent) or not hasattr(agent, "id"):
+        return None
+    return {"id": agent.id, **agent.configuration()}

@@ -114,6 +114,15 @@ class OptimisticAgent(EpisodicAgent):
         radius = np.where(visited, np.maximum(2.0 * pairs["half"] - eta, 0.0), 0.0)
         return ConfidenceRegion(self.space, pairs["reward"], p_hat, radius, visited, eta)
 
+    @property
+    def bias(self) -> NDArray[np.float64]:
+        """gamma~ of the current episode, in units of the rewards; its least entry is 0."""
+        from windage.kernels.rules import PLANNED
+
+        if not self._learner.now[PLANNED]:  # nothing was planned: every state hopes for the same
+            return np.zeros(self.space.n_states)
+        return self._learner.rules.width * np.asarray(self._learner.plan.u)
+
     def explain(self, s: int) -> Explanation:
         """Say what the current episode knows of each action of a state, and hopes for."""
         from windage.kernels.rules import DUE, GOING_ON, PLANNED

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from windage.cli import catalogue, demo, models, plan, show, study, trial
+from windage.cli import catalogue, demo, models, paper, plan, show, study, trial
 
 __all__ = ["app"]
 
@@ -25,6 +25,7 @@ app.command("agents")(trial.agents)
 app.command("show")(show.show)
 app.command("check")(models.check)
 app.command("plan")(plan.plan)
+app.command("paper")(paper.paper)
 
 
 def _version(wanted: bool) -> None:

@@ -1,0 +1,112 @@
+"""`windage paper`: the results of the paper, computed, each with a table and a picture."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from windage.cli.places import require_place
+from windage.cli.progress import Progress
+from windage.cli.tables import print_table, print_text
+
+if TYPE_CHECKING:
+    from windage.paper import Result
+
+_ALL = "all"
+_FAILED = 1  # a result that is not what the paper, as we read it, says
+
+
+def paper(
+    result: Annotated[
+        str | None,
+        typer.Argument(metavar="[RESULT]", help="One result, or `all`; none lists them."),
+    ] = None,
+    output: Annotated[
+        Path, typer.Option("-o", "--output", help="The folder for pages and pictures.")
+    ] = Path("out/paper"),
+    horizon: Annotated[
+        int | None, typer.Option("-T", "--horizon", help="Steps of each run.", min=1)
+    ] = None,
+    seeds: Annotated[int | None, typer.Option(help="Number of seeds.", min=1)] = None,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="A smaller form, and marked as one.")
+    ] = False,
+    kind: Annotated[str, typer.Option(help="Kind of picture: svg, png or pdf.")] = "svg",
+) -> None:
+    """Compute results of the paper: a table, a picture, what was expected and what was seen.
+
+    Exits with 1 if a result is not as expected.
+    """
+    from windage import paper as results
+    from windage.inputs import as_choice
+    from windage.report.saving import picture_kind
+
+    if result is None:
+        print_table(["result", "what"], [list(row) for row in results.SUMMARIES.items()])
+        print_text("`windage paper RESULT` computes one, `windage paper all` all of them.")
+        return
+    as_choice(result, "result", [*results.names(), _ALL])
+    chosen = results.names() if result == _ALL else [result]
+    for name in chosen:
+        picture_kind(output / f"{name}.{kind}")
+        require_place(output / f"{name}.{kind}")
+    found = []
+    for name in chosen:
+        with Progress() as progress:
+            effort = results.Effort(horizon, seeds, quick, progress)
+            one = results.compute(name, effort)
+        _show(one, _written(one, output, kind))
+        found.append(one)
+    if result == _ALL:
+        _write_index(found, output)
+        print_text(f"All pages are in {output}, the first is {output / 'index.md'}.")
+    if not all(one.holds for one in found):
+        raise typer.Exit(_FAILED)
+
+
+def _written(result: Result, folder: Path, kind: str) -> Path:
+    """Write the page and the picture of a result; return where the picture is."""
+    from windage.report.saving import save_figure
+    from windage.writing import write_whole
+
+    picture = folder / f"{result.name}.{kind}"
+    save_figure(result.figure, picture)
+    page = result.markdown(picture.name).encode()
+    write_whole(folder / f"{result.name}.md", lambda file: file.write(page), make_folder=True)
+    return picture
+
+
+def _show(result: Result, picture: Path) -> None:
+    print(f"{result.title}\n")
+    for table in result.tables:
+        print(table.title)
+        print_table(table.headers, table.rows)
+        print()
+    print_text(result.verdict())
+    print_text(f"The picture is {picture}, the page {picture.with_suffix('.md')}.")
+    print()
+
+
+def _write_index(found: list[Result], folder: Path) -> None:
+    """Write the page that leads to all others."""
+    from windage.paper import SUMMARIES
+    from windage.writing import write_whole
+
+    lines = ["# The paper, checked", "", _INTRODUCTION, "", "| result | what | as expected |"]
+    lines += ["|---|---|---|"]
+    for one in found:
+        held = "yes" if one.holds else "no"
+        what = SUMMARIES[one.name].replace("|", "\\|")
+        lines.append(f"| [{one.name}]({one.name}.md) | {what} | {held} |")
+    text = "\n".join([*lines, ""]).encode()
+    write_whole(folder / "index.md", lambda file: file.write(text), make_folder=True)
+
+
+_INTRODUCTION = """\
+What the paper claims and can be computed is computed here. Each page says what was expected, what
+was seen, and has the table and the picture it comes from. `windage paper all -o docs/paper/results`
+makes all of them again, `windage paper RESULT` one, with `-T`, `--seeds` and `--quick` for other
+sizes. Where the printed form of a claim is false, the [errata](../errata.md) say why and which form
+is checked."""

@@ -1,0 +1,44 @@
+"""The paper, checked: every claim that can be computed, one result a file.
+
+`names()` lists the results, `compute(name)` computes one: tables, a picture, and what was expected
+and seen. `windage paper` is the command.
+"""
+
+from __future__ import annotations
+
+import importlib
+
+from windage.inputs import as_choice
+from windage.paper.result import Effort, Result, Table
+
+__all__ = ["SUMMARIES", "Effort", "Result", "Table", "compute", "names"]
+
+SUMMARIES = {
+    "perils": "Proposition 3: drift makes a window see a diameter that is not there",
+    "coverage": "Lemma 1: the sets hold what was averaged (C1)",
+    "episodes": "the number of episodes (C2, C12)",
+    "span": "the span of the optimistic bias (C6)",
+    "evi": "Properties 1 and 2 on every call of EVI (C7)",
+    "regret": "Theorem 1's proof, term by term (C3-C5, C8-C11)",
+}
+"""What each result is about, in the order of `all`."""
+
+
+def names() -> list[str]:
+    """Return the names of all results.
+
+    >>> "perils" in names()
+    True
+    """
+    return list(SUMMARIES)
+
+
+def compute(name: str, effort: Effort | None = None) -> Result:
+    """Compute a result, in full unless less is asked for.
+
+    >>> compute("episodes", Effort(horizon=200, seeds=1)).holds
+    True
+    """
+    module = importlib.import_module(f"windage.paper.{as_choice(name, 'result', names())}")
+    made: Result = module.compute(effort or Effort())
+    return made

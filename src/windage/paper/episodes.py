@@ -1,0 +1,135 @@
+"""The number of episodes (C2, E17), and how they grow in the first block (C12, E18)."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import windage as wd
+from windage.paper.drawing import COLOURS, MARKERS, canvas, label, legend
+from windage.paper.result import Effort, Result, Table
+from windage.paper.suite import learner
+
+__all__ = ["compute", "most_episodes", "printed_number"]
+
+WORLDS = ("two-state-cosine", "riverswim", "random-drift", "inventory")
+WINDOWS = (1, 3, 10, 30, 100, 300, 1000, 3000, 10_000)
+
+ABOUT = """
+An episode ends when t is a multiple of W or when a pair has been visited as often in it as in the
+window before it. The printed lemma allows SA (2 + log2 W) T / W episodes; it forgets the episodes
+that boundaries start, and the block that is not whole (E17). Counting these, M(T) is at most
+(floor(T/W) + 1)(SA (2 + log2 W) + 1), whatever happens: no event is needed. In the first block
+nothing has been forgotten yet, so that tau(m + 1) <= 2 tau(m) - 1 + S (C12), which the sum of
+1/sqrt(tau(m)) needs (E18).
+"""
+
+
+def printed_number(SA: int, W: int, T: int) -> float:
+    """Return the bound as printed.
+
+    >>> printed_number(4, 1000, 10) < 1
+    True
+    """
+    return SA * (2 + math.log2(W)) * T / W
+
+
+def most_episodes(SA: int, W: int, T: int) -> float:
+    """Return the bound that holds for every run."""
+    return (T // W + 1) * (SA * (2 + math.log2(W)) + 1)
+
+
+class _Counted(NamedTuple):
+    most: int  # episodes, over seeds
+    bound: float
+    printed: float
+    slack: int  # of C12, the least over seeds
+    first: float  # sum of 1 / sqrt(tau(m)) over the steps of the first block
+    printed_first: float
+
+
+def compute(effort: Effort) -> Result:
+    """Count episodes for many windows and compare with both bounds."""
+    T = effort.steps(20_000, quick=2000, least=100, why="the windows compared reach up to T / 2")
+    seeds = effort.runs(10, quick=2, least=1)
+    windows = [W for W in WINDOWS if 2 * W <= T]
+    found: dict[tuple[str, int], _Counted] = {}
+    for world in WORLDS:
+        effort.say(f"counting episodes: {world}")
+        model = wd.envs.make(world, horizon=T)
+        S, SA = model.space.n_states, model.space.n_pairs
+        for W in windows:
+            most, slack, first = 0, T, 0.0
+            for seed in range(seeds):
+                made = learner(model, seed, window=W, widening=0.3)
+                episodes = wd.run(model, made, seed=seed).episodes
+                most = max(most, episodes.total)
+                early = episodes.start[episodes.start < W] if W > 1 else episodes.start[:1]
+                after = np.append(early[1:], [])
+                if early.size > 1:
+                    slack = min(slack, int((2 * early[:-1] - 1 + S - after).min()))
+                steps = np.minimum(episodes.length, np.maximum(W - episodes.start, 0))
+                first = max(first, float((steps / np.sqrt(episodes.start)).sum()))
+            found[world, W] = _Counted(
+                most, most_episodes(SA, W, T), printed_number(SA, W, T), slack, first, math.sqrt(W)
+            )
+    holds = all(one.most <= one.bound and one.slack >= 0 for one in found.values())
+    near = max(found.items(), key=lambda item: item[1].most / item[1].bound)
+    beyond = sum(one.first > one.printed_first for one in found.values())
+    return Result(
+        name="episodes",
+        title="The number of episodes (Lemma on M(T))",
+        about=ABOUT,
+        expected=(
+            "M(T) <= (floor(T/W) + 1)(SA (2 + log2 W) + 1) on every run, and tau(m + 1) <= "
+            "2 tau(m) - 1 + S in the first block."
+        ),
+        seen=(
+            f"both on all {len(found) * seeds} runs; the nearest M(T) came to its bound is "
+            f"{near[1].most:,} of {near[1].bound:,.0f} ({near[0][0]}, W = {near[0][1]:,}). The "
+            f"printed sum over the first block, sqrt(W), was exceeded in {beyond} of "
+            f"{len(found)} settings (E18)."
+        ),
+        holds=holds,
+        tables=[_table(found, T, seeds)],
+        figure=_draw(found, windows),
+        is_quick=effort.is_quick,
+    )
+
+
+def _table(found: dict[tuple[str, int], _Counted], T: int, seeds: int) -> Table:
+    return Table(
+        f"Most episodes over {seeds} seeds, T = {T:,}",
+        ("world", "W", "M(T)", "our bound", "printed", "least slack of C12",
+         "first block", "printed, sqrt W"),
+        [
+            [
+                world, f"{W:,}", f"{one.most:,}", f"{one.bound:,.0f}", f"{one.printed:,.0f}",
+                "-" if one.slack == T else str(one.slack),
+                f"{one.first:.1f}", f"{one.printed_first:.1f}",
+            ]
+            for (world, W), one in found.items()
+        ],
+    )  # fmt: skip
+
+
+def _draw(found: dict[tuple[str, int], _Counted], windows: list[int]) -> Any:
+    figure, (left, right) = canvas("Episodes against the window", height=4.8)
+    for i, world in enumerate(WORLDS):
+        mine = [found[world, W] for W in windows]
+        left.plot(windows, [one.most for one in mine], f"-{MARKERS[i]}", color=COLOURS[i],
+                  label=f"{world}: M(T)")  # fmt: skip
+        left.plot(windows, [one.bound for one in mine], "--", color=COLOURS[i],
+                  label=f"{world}: bound")  # fmt: skip
+        # with W = 1 the first block has no steps
+        right.plot(windows[1:], [one.first / one.printed_first for one in mine[1:]],
+                   f"-{MARKERS[i]}", color=COLOURS[i], label=world)  # fmt: skip
+    label(left, "M(T) and its bound", "W", "episodes", logs="xy")
+    legend(left)
+    right.axhline(1.0, color="#000000", linestyle="--", linewidth=1)
+    label(right, "Sum of 1/sqrt(tau(m)) over the steps of the first block, over the printed "
+          "sqrt(W): above 1 the printed step fails", "W", "ratio", logs="x")  # fmt: skip
+    legend(right)
+    return figure

@@ -1,0 +1,269 @@
+"""Proposition 3: every model has diameter 1, their average in a window has diameter tau + 1."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import windage as wd
+from windage.envs.peril import Replay, peril_replay
+from windage.learn.confidence import ConfidenceRegion
+from windage.learn.radii import Radii
+from windage.mdp import MDP
+from windage.paper.drawing import COLOURS, GREY, MARKERS, canvas, label, legend
+from windage.paper.result import Effort, Result, Table
+from windage.paper.suite import learner
+from windage.spaces import StateActions
+
+__all__ = ["SPACE", "best_diameter", "compute", "poisoned", "span_if_one_state_pays"]
+
+SPACE = StateActions([2, 2], ["1", "2"], [["a1", "a2"], ["b1", "b2"]])
+DELTA = 0.05
+TAUS = (10, 30, 100, 300, 1000, 3000, 10_000)
+ETAS = (0.0, 0.1, 0.5)
+KINDS = {"printed": Radii.paper(), "proof": Radii.proof(), "Laplace": Radii.laplace()}
+LIVE_TAU = 1000
+LIVE = (
+    ("printed", Radii.paper()),
+    ("Laplace", Radii.laplace()),
+    ("Laplace x0.03", Radii.laplace().scaled(0.03)),
+)
+LIVE_ETAS = (0.0, 0.05, 0.3)
+
+ABOUT = """
+*Replay.* The trajectory of the proof is followed step by step: W = 4 tau steps, of which the kernel
+p1 acts in the first and third quarter and p2, its actions exchanged, in the others. What the window
+then holds is turned into sets with T = W and delta = 0.05. The diameter of p-hat is computed by the
+oracle. The best diameter inside H_p(eta) lets every row move as much mass as its set allows to the
+other state and asks the oracle again. The span is that of EVI's bias where state 2 pays 1 and state
+1 nothing; by C6 it is at most max(1, 2/eta).
+
+*Live.* The same drift goes on for ever, the state that pays changes every 2 tau steps, rho\\* = 1
+and D = 1 always. SWUCRL2-CW plays in it with W = tau and with W = 4 tau.
+"""
+
+
+class _Sets(NamedTuple):
+    """What a poisoned window leads to."""
+
+    diameter: float  # the best inside H_p(eta)
+    span: float  # of gamma~ where one state pays
+
+
+def poisoned(replay: Replay, radii: Radii, eta: float) -> ConfidenceRegion:
+    """Return the sets after the replay; state 2 pays 1, state 1 nothing, and that is known."""
+    W = int(replay.counts.sum())
+    radius = radii.transition(replay.counts, space=SPACE, horizon=W, delta=DELTA)
+    return ConfidenceRegion(
+        SPACE, [0.0, 0.0, 1.0, 1.0], replay.p_hat, np.asarray(radius), [True] * 4, eta
+    )
+
+
+def best_diameter(region: ConfidenceRegion) -> float:
+    """Return the least diameter of a kernel in the sets of two states: each row changes its most.
+
+    One kernel makes both ways as short as they can be, for the rows of a state only matter on the
+    way out of it.
+    """
+    rows = np.stack([region.best_row(p, np.eye(2)[1 - SPACE.state_of[p]]) for p in range(4)])
+    return MDP(SPACE, np.zeros(4), rows).diameter()
+
+
+def span_if_one_state_pays(region: ConfidenceRegion) -> float:
+    """Return span(gamma~) of EVI to high precision."""
+    return wd.evi(region, epsilon=1e-6, max_sweeps=1_000_000).span
+
+
+def _replayed(taus: Iterable[int]) -> dict[tuple[int, str, float], _Sets]:
+    found = {}
+    for tau in taus:
+        replay = peril_replay(tau)
+        for name, radii in KINDS.items():
+            for eta in ETAS:
+                region = poisoned(replay, radii, eta)
+                found[tau, name, eta] = _Sets(best_diameter(region), span_if_one_state_pays(region))
+        for eta in ETAS:  # and with no radius at all
+            radius = ConfidenceRegion(
+                SPACE, [0.0, 0.0, 1.0, 1.0], replay.p_hat, np.zeros(4), [True] * 4, eta
+            )
+            found[tau, "none", eta] = _Sets(best_diameter(radius), span_if_one_state_pays(radius))
+    return found
+
+
+class _Lived(NamedTuple):
+    window: int
+    radii: str
+    eta: float
+    regret: float  # a step
+    error: float
+    worst_span: float
+
+
+def _live(effort: Effort, tau: int, T: int, seeds: int) -> list[_Lived]:
+    model = wd.envs.make("peril", horizon=T, tau=tau)
+
+    def play(task: tuple[int, str, Radii, float]) -> _Lived:
+        W, name, radii, eta = task
+        lost, spans = [], []
+        for seed in range(seeds):
+            made = learner(model, seed, window=W, widening=eta, radii=radii)
+            run = wd.run(model, made, seed=seed)
+            lost.append(1.0 - run.total_mean_reward / T)  # rho* = 1 at every t
+            spans.append(float(run.episodes.span.max()))
+        error = float(np.std(lost, ddof=1)) / np.sqrt(seeds)
+        return _Lived(W, name, eta, float(np.mean(lost)), error, max(spans))
+
+    tasks = [
+        (W, name, radii, eta) for W in (tau, 4 * tau) for name, radii in LIVE for eta in LIVE_ETAS
+    ]
+    return effort.each(play, tasks)
+
+
+def compute(effort: Effort) -> Result:
+    """Replay the proof for growing tau, and let the drift go on."""
+    tau = 100 if effort.is_quick else LIVE_TAU
+    T = effort.steps(40 * tau, least=8 * tau, why=f"two cycles of 4 tau = {4 * tau} steps")
+    seeds = effort.runs(20, quick=4)
+    taus = TAUS[: 3 if effort.is_quick else None]
+    effort.say("replaying the proof of Proposition 3")
+    sets = _replayed(taus)
+    empirical = {t: MDP(SPACE, np.zeros(4), peril_replay(t).p_hat).diameter() for t in taus}
+    effort.say("playing in the perilous drift")
+    lived = _live(effort, tau, T, seeds)
+    exact = all(abs(D - (t + 1)) <= 1e-6 * t for t, D in empirical.items())
+    capped = all(
+        found.span <= max(1.0, 2 / eta) + 1e-3 for (_, _, eta), found in sets.items() if eta > 0
+    )
+    grown = [sets[t, "Laplace", 0.0].diameter / np.sqrt(4 * t / np.log(4 * t)) for t in taus[-2:]]
+    of_order = abs(grown[1] / grown[0] - 1) < 0.1
+    widest = {eta: max(one.worst_span for one in lived if one.eta == eta) for eta in LIVE_ETAS}
+    bounded = all(widest[eta] <= 2 * max(1.0, 2 / eta) for eta in LIVE_ETAS if eta > 0)
+    last = taus[-1]
+    short, long = (
+        [one for one in lived if one.window == W and one.radii == "Laplace x0.03"]
+        for W in (tau, 4 * tau)
+    )
+    return Result(
+        name="perils",
+        title="The perils of drift (Proposition 3)",
+        about=ABOUT,
+        expected=(
+            "p-hat has diameter tau + 1 though every model has 1, every kernel within the radii "
+            "has diameter of order sqrt(W / log W), and a widening caps the bias at max(1, 2/eta)."
+        ),
+        seen=(
+            f"diameter tau + 1 exactly for tau = {taus[0]:,} to {last:,}; at tau = {last:,} the "
+            f"best kernel in the printed sets has {sets[last, 'printed', 0.0].diameter:.3g}, in "
+            f"Laplace's {sets[last, 'Laplace', 0.0].diameter:.3g}, with eta = 0.5 "
+            f"{sets[last, 'Laplace', 0.5].diameter:.3g}; all spans are below the cap. Live, spans "
+            f"reach {widest[0.0]:.3g} without widening and {widest[0.3]:.3g} with eta = 0.3, but "
+            f"the regret a step does not fall: {short[0].regret:.2f} and {short[-1].regret:.2f} "
+            f"with W = tau, {long[0].regret:.2f} and {long[-1].regret:.2f} with W = 4 tau. "
+            "Widening saves the proof; on this world a shorter window saves the reward."
+        ),
+        holds=exact and capped and bounded and of_order,
+        tables=[
+            _diameters(taus, empirical, sets),
+            _spans(taus, sets),
+            _lived_table(lived, tau, T, seeds),
+        ],
+        figure=_draw(taus, empirical, sets, lived, tau),
+        is_quick=effort.is_quick,
+    )
+
+
+def _diameters(
+    taus: tuple[int, ...],
+    empirical: dict[int, float],
+    sets: dict[tuple[int, str, float], _Sets],
+) -> Table:
+    columns = [(name, eta) for name in KINDS for eta in ETAS]
+    return Table(
+        "Diameter of p-hat, and the best one inside H_p(eta)",
+        ("tau", "W", "p-hat", *(f"{name}, eta {eta:g}" for name, eta in columns)),
+        [
+            [f"{t:,}", f"{4 * t:,}", f"{empirical[t]:,.6g}"]
+            + [f"{sets[t, name, eta].diameter:.3g}" for name, eta in columns]
+            for t in taus
+        ],
+    )
+
+
+def _spans(taus: tuple[int, ...], sets: dict[tuple[int, str, float], _Sets]) -> Table:
+    return Table(
+        "Span of the bias of EVI if state 2 pays: no radius at all, and the three kinds",
+        (
+            "tau",
+            *(f"none, eta {eta:g}" for eta in ETAS),
+            *(f"{name}, eta {eta:g}" for name in KINDS for eta in (0.0, 0.5)),
+        ),
+        [
+            [f"{t:,}"]
+            + [f"{sets[t, 'none', eta].span:,.5g}" for eta in ETAS]
+            + [f"{sets[t, name, eta].span:.3g}" for name in KINDS for eta in (0.0, 0.5)]
+            for t in taus
+        ],
+    )
+
+
+def _lived_table(lived: list[_Lived], tau: int, T: int, seeds: int) -> Table:
+    return Table(
+        f"Live: tau = {tau:,}, T = {T:,}, {seeds} seeds, ties at random",
+        ("W", "radii", "eta", "regret a step", "largest span", "max(1, 2/eta)"),
+        [
+            [
+                f"{one.window:,}",
+                one.radii,
+                f"{one.eta:g}",
+                f"{one.regret:.3f} ± {2 * one.error:.3f}",
+                f"{one.worst_span:.3g}",
+                "none" if one.eta == 0 else f"{max(1.0, 2 / one.eta):.3g}",
+            ]
+            for one in lived
+        ],
+    )
+
+
+def _draw(
+    taus: tuple[int, ...],
+    empirical: dict[int, float],
+    sets: dict[tuple[int, str, float], _Sets],
+    lived: list[_Lived],
+    tau: int,
+) -> Any:
+    figure, (left, middle, right) = canvas("Every model has diameter 1", columns=3, height=5.4)
+    x = np.array(taus)
+    left.plot(x, list(empirical.values()), "k-o", label="p-hat: tau + 1")
+    for (name, _), colour in zip(KINDS.items(), COLOURS, strict=False):
+        for eta, style in zip(ETAS, ("-", "--", ":"), strict=True):
+            left.plot(
+                x, [sets[t, name, eta].diameter for t in taus], style, color=colour,
+                label=f"{name}, eta = {eta:g}",
+            )  # fmt: skip
+    left.axhline(1, color=GREY, linewidth=1)
+    label(left, "Diameter: p-hat, and the best inside H_p(eta)", "tau", "diameter", logs="xy")
+    legend(left)
+    for eta, colour, marker in zip(ETAS, COLOURS, MARKERS, strict=False):
+        middle.plot(
+            x, [sets[t, "none", eta].span for t in taus], f"-{marker}", color=colour,
+            label="no widening" if eta == 0 else f"eta = {eta:g}, at most {2 / eta:g}",
+        )  # fmt: skip
+        if eta:
+            middle.axhline(2 / eta, color=colour, linestyle="--", linewidth=1)
+    label(middle, "Span of the bias, no radius, one state pays", "tau", "span", logs="xy")
+    legend(middle)
+    for i, (name, _) in enumerate(LIVE):
+        for W, face in ((tau, "full"), (4 * tau, "none")):
+            mine = [one for one in lived if one.radii == name and one.window == W]
+            right.errorbar(
+                [one.eta for one in mine], [one.regret for one in mine],
+                [2 * one.error for one in mine], color=COLOURS[i], marker=MARKERS[i],
+                fillstyle=face, linestyle="-" if face == "full" else "--", capsize=3,
+                label=f"{name}, W = {W:,}",
+            )  # fmt: skip
+    right.set_ylim(0, 0.68)
+    label(right, f"Live, tau = {tau:,}: regret a step", "eta", "rho* - mean reward")
+    legend(right)
+    return figure

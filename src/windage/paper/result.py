@@ -1,0 +1,144 @@
+"""What every result of the paper is made into: tables, a picture, what was expected and seen."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeVar
+
+from windage.errors import InputError
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["Effort", "Result", "Table"]
+
+A = TypeVar("A")
+B = TypeVar("B")
+
+_QUICK = "Quick form: fewer seeds and shorter runs than in the documentation."
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table: its title, the headers of its columns, and rows of cells."""
+
+    title: str
+    headers: tuple[str, ...]
+    rows: list[list[str]]
+
+    def markdown(self) -> str:
+        """Return it as a page has it."""
+        lines = [self.headers, ("---",) * len(self.headers), *self.rows]
+        cells = ["| " + " | ".join(_plain(cell) for cell in line) + " |" for line in lines]
+        return "\n".join([f"**{self.title}**", "", *cells])
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """One result of the paper, computed.
+
+    Attributes
+    ----------
+    name, title
+        What the command calls it, and its heading.
+    about
+        What is computed and how, in paragraphs.
+    expected, seen
+        What the paper says, and what was found: one sentence each.
+    holds
+        Whether what was found is what was expected.
+    tables
+        The numbers.
+    figure
+        The picture.
+    """
+
+    name: str
+    title: str
+    about: str
+    expected: str
+    seen: str
+    holds: bool
+    tables: list[Table]
+    figure: Figure
+    is_quick: bool = False
+
+    def verdict(self) -> str:
+        """Return what was expected and what was seen."""
+        seen = "Seen" if self.holds else "Seen, not as expected"
+        said = f"Expected: {self.expected} {seen}: {self.seen}"
+        return f"{said} {_QUICK}" if self.is_quick else said
+
+    def markdown(self, picture: str) -> str:
+        """Return the page of the result, with a link to its picture."""
+        return (
+            "\n\n".join(
+                [
+                    f"# {self.title}",
+                    f"Made by `windage paper {self.name}`"
+                    + (" with `--quick`: fewer seeds and shorter runs." if self.is_quick else "."),
+                    self.about.strip(),
+                    f"**Expected.** {self.expected}",
+                    f"**{'Seen' if self.holds else 'Seen, not as expected'}.** {self.seen}",
+                    f"![{self.title}]({picture})",
+                    *(table.markdown() for table in self.tables),
+                ]
+            )
+            .replace("rho*", "rho\\*")
+            .replace("W*", "W\\*")
+            .replace("eta*", "eta\\*")
+            + "\n"
+        )
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How much to compute: the full form of the documentation, or less.
+
+    Attributes
+    ----------
+    horizon, seeds
+        Steps and number of seeds; None: as in the documentation.
+    is_quick
+        Whether a smaller form will do.
+    say
+        Told what is being computed.
+    """
+
+    horizon: int | None = None
+    seeds: int | None = None
+    is_quick: bool = False
+    say: Callable[[str], None] = field(default=lambda stage: None, repr=False)  # noqa: ARG005
+
+    def steps(self, full: int, *, quick: int | None = None, least: int, why: str) -> int:
+        """Return T, or say which is the least that means something, and why."""
+        usual = full if quick is None or not self.is_quick else quick
+        T = usual if self.horizon is None else self.horizon
+        if least > T:
+            raise InputError(
+                f"{T} is too small: {why}",
+                field="horizon",
+                fix=f"the least that means something is {least}",
+            )
+        return T
+
+    def runs(self, full: int, *, quick: int, least: int = 2) -> int:
+        """Return the number of seeds."""
+        n = (quick if self.is_quick else full) if self.seeds is None else self.seeds
+        if n < least:
+            raise InputError(
+                f"{n} seeds are too few", field="seeds", fix=f"ask for {least} at the least"
+            )
+        return n
+
+    def each(self, work: Callable[[A], B], tasks: Iterable[A]) -> list[B]:
+        """Return what the work makes of every task, in order; compiled runs share the cores."""
+        with ThreadPoolExecutor(os.cpu_count()) as crowd:
+            return list(crowd.map(work, tasks))
+
+
+def _plain(cell: str) -> str:
+    return cell.replace("|", "\\|")
