@@ -51,13 +51,14 @@ def load_results(folder: str | Path, *, unfinished: bool = False) -> pl.DataFram
 
 
 def load_oracles(folder: str | Path) -> pl.DataFrame:
-    """Return the optimal gains of a study's environments, one row each, by their labels."""
+    """Return the optimal gains of a study's environments, one row a label and horizon."""
     store = Store.found(folder)
-    named = {asked.oracle: asked.environment for asked in store.manifest().runs if asked.oracle}
-    rows = {label: store.oracle(key) for key, label in named.items()}
-    there = {label: row for label, row in rows.items() if row is not None}
-    table = pl.concat(list(there.values())) if there else pl.DataFrame(schema=ORACLE)
-    return table.select(pl.Series("environment", list(there), dtype=pl.String), pl.all())
+    asked = [(one.environment, one.oracle) for one in store.manifest().runs if one.oracle]
+    rows = {key: store.oracle(key) for key in dict.fromkeys(key for _, key in asked)}
+    there = [(label, row) for label, key in dict.fromkeys(asked) if (row := rows[key]) is not None]
+    table = pl.concat([row for _, row in there]) if there else pl.DataFrame(schema=ORACLE)
+    labels = pl.Series("environment", [label for label, _ in there], dtype=pl.String)
+    return table.select(labels, pl.all())
 
 
 _ORDER = [

@@ -28,6 +28,7 @@ __all__ = [
     "Paired",
     "Profile",
     "aggregate",
+    "band",
     "holm",
     "improvement",
     "iqm",
@@ -108,6 +109,33 @@ def mean(values: ArrayLike, level: float = 0.95) -> Interval:
     """
     x = _values(values, "values")
     return _interval(float(x.mean()), x[_picks(x.size)].mean(axis=1), level)
+
+
+def band(values: ArrayLike, level: float = 0.95) -> tuple[Reals, Reals, Reals]:
+    """Return the mean over seeds at every time of a curve, and the ends of its intervals.
+
+    Parameters
+    ----------
+    values
+        values[i, k]: the curve of seed i at time k. Seeds are drawn for all times together.
+    level
+        Of the interval at each time.
+
+    Examples
+    --------
+    >>> [part.tolist() for part in band([[1.0, 5.0], [3.0, 5.0]])]
+    [[2.0, 5.0], [1.0, 5.0], [3.0, 5.0]]
+    """
+    x = np.asarray(values, dtype=np.float64)
+    if x.ndim != 2 or x.size == 0 or not np.isfinite(x).all():
+        raise InputError(
+            f"has the shape {x.shape}, or is not finite",
+            field="values",
+            fix="pass one row a seed, one number a time",
+        )
+    draws = x.T @ _counts(x.shape[0]).T / x.shape[0]  # [time, resample]
+    low, high = np.quantile(draws, _tails(level), axis=1)
+    return x.mean(axis=0), low, high
 
 
 def paired(first: ArrayLike, second: ArrayLike, level: float = 0.95) -> Paired:
