@@ -22,6 +22,7 @@ _HOME = {
     "GuaranteeWarning": "errors",
     "HorizonReached": "errors",
     "InputError": "errors",
+    "JournalError": "errors",
     "MASTER": "agents.master",
     "MDP": "mdp",
     "ModelError": "errors",
@@ -59,7 +60,7 @@ _HOME = {
     "regret_terms": "terms",
     "run": "simulate",
 }
-_ROOMS = ("agents", "envs", "masters", "schedules", "simulate", "streams", "testing")
+_ROOMS = ("agents", "envs", "masters", "online", "schedules", "simulate", "streams", "testing")
 
 __all__ = [
     "BORL",
@@ -81,6 +82,7 @@ __all__ = [
     "GuaranteeWarning",
     "HorizonReached",
     "InputError",
+    "JournalError",
     "ModelError",
     "MultiScale",
     "Noise",
@@ -106,6 +108,7 @@ __all__ = [
     "load",
     "load_results",
     "masters",
+    "online",
     "optimal_widening",
     "optimal_window",
     "plan",
@@ -118,7 +121,7 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from windage import agents, envs, masters, schedules, simulate, streams, testing
+    from windage import agents, envs, masters, online, schedules, simulate, streams, testing
     from windage.agents.borl import BORL
     from windage.agents.diffq import DifferentialQ
     from windage.agents.doubling import Doubling
@@ -135,6 +138,7 @@ if TYPE_CHECKING:
         GuaranteeWarning,
         HorizonReached,
         InputError,
+        JournalError,
         ModelError,
         NotConverged,
         ParameterWarning,

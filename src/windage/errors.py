@@ -11,6 +11,7 @@ __all__ = [
     "GuaranteeWarning",
     "HorizonReached",
     "InputError",
+    "JournalError",
     "ModelError",
     "NotConverged",
     "ParameterWarning",
@@ -82,6 +83,10 @@ class NotConverged(WindageError):  # noqa: N818 - the public name says what happ
 
 class StateError(WindageError):
     """A saved agent or a saved model is damaged, or belongs to something else."""
+
+
+class JournalError(WindageError):
+    """A journal cannot be written, is damaged, is somebody else's now, or holds something else."""
 
 
 class GuaranteeWarning(UserWarning):

@@ -203,9 +203,14 @@ class Agent(ABC):
                 fix="use windage.agents.restore",
             )
         with _impossible():
-            options = cls._options(blob.configuration) | given
-            agent = quietly(cls, StateActions(**options.pop("space")), options)
+            agent = cls.remade(blob.configuration, **given)
         return agent._continued(blob)
+
+    @classmethod
+    def remade(cls, configuration: dict[str, Any], **given: Any) -> Self:
+        """Return a new agent like the one whose `configuration()` this was."""
+        options = cls._options(configuration) | given
+        return quietly(cls, StateActions(**options.pop("space")), options)
 
     def _continued(self, blob: Blob) -> Self:
         """Return this new agent where the saved one stood."""

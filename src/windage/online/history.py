@@ -1,0 +1,221 @@
+"""The corrected history of one agent, and the agent that comes out of it.
+
+Events are read in the order of the steps they belong to, so a reward that came late stands where it
+would have stood in time. An agent is what its last configuration, or a snapshot after it, becomes
+by living through the steps that follow.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from windage.agents import Agent, Doubling
+from windage.agents.episodic import EpisodicAgent
+from windage.agents.replay import Steps, replay
+from windage.errors import StateError
+from windage.online.events import CONFIGURED, CREATED, DECIDED, OBSERVED
+from windage.online.journal import Journal, damaged
+from windage.online.settings import Created, Made, Makers, Switched
+from windage.online.units import Units
+from windage.spaces import StateActions
+
+__all__ = ["Base", "History", "Life", "Pending", "bases", "history", "live_through", "reach"]
+
+_READ = (
+    "SELECT n, kind, step, state, action, reward, used FROM events "
+    "WHERE agent = ? AND step > ? AND step <= ? ORDER BY step, n"
+)
+
+
+class Pending(NamedTuple):
+    """The decision that waits for its outcome."""
+
+    id: int
+    state: int
+    action: int
+
+
+@dataclass(frozen=True)
+class Base:
+    """What an agent of a journal was told last: event `n`, and all before it that still counts."""
+
+    agent: int
+    n: int
+    created: Created
+    switched: Switched | None
+    makers: Makers
+
+    def fresh(self, kind: type[Agent] | None = None) -> Agent:
+        """Return the agent as it was at event n, before it learned from carried samples."""
+        saved = self.switched.saved if self.switched else self.created.saved
+        return saved.revive(kind if kind and kind.id == saved.agent else None, self.makers)
+
+
+class History(NamedTuple):
+    """Decisions in order, in columns; rewards in the user's units."""
+
+    ids: NDArray[np.int64]
+    states: NDArray[np.int64]
+    advised: NDArray[np.int64]
+    actions: NDArray[np.int64]
+    rewards: NDArray[np.float64]
+    afters: NDArray[np.int64]
+    learned: NDArray[np.bool_]
+    ended: NDArray[np.bool_]
+    """Whether the outcome is known or was given up."""
+    arrived: NDArray[np.int64]
+    """The event that told the outcome; 0 if none did."""
+
+    def steps(self, space: StateActions, units: Units) -> Steps:
+        """Return the steps as an agent lives through them; the last one may not have ended."""
+        return Steps(
+            self.states,
+            self.learned,
+            space.offsets[self.states] + self.actions,
+            units.inward(self.rewards),
+            self.afters,
+        )
+
+    def part(self, chosen: Any) -> History:
+        """Return some of it."""
+        return History(*(column[chosen] for column in self))
+
+
+@dataclass
+class Life:
+    """An agent where its journal stands."""
+
+    agent: Agent
+    units: Units
+    pending: Pending | None
+    advised: NDArray[np.int64]
+    since: int
+    """The step after which it was replayed: that of a snapshot, or of the base."""
+
+
+def bases(journal: Journal, makers: dict[str, Makers] | None = None) -> dict[str, Base]:
+    """Return what every agent of a journal was told last, by its name.
+
+    `makers` are those of agents whose functions are known; the others make what the journal knows.
+    """
+    found: dict[int, Base] = {}
+    rows = journal.events(f"kind IN ('{CREATED}', '{CONFIGURED}') ORDER BY n")
+    for event in rows:
+        try:
+            body = msgspec.json.decode(event.body or "", type=Created | Switched | Made)
+        except msgspec.DecodeError as err:
+            raise damaged(journal.path, f"event {event.n} cannot be read ({err})") from None
+        if isinstance(body, Created):
+            made = (makers or {}).get(body.name) or Makers(None)
+            found[event.agent] = Base(event.n, event.n, body, None, made)
+            continue
+        old = found[event.agent]
+        if isinstance(body, Made):
+            old.makers.recall(body)
+        else:
+            found[event.agent] = Base(event.agent, event.n, old.created, body, old.makers)
+    return {base.created.name: base for base in found.values()}
+
+
+def history(journal: Journal, agent: int, after: int, until: int) -> History:
+    """Return the decisions of an agent with after < id <= until, as far as they are known now."""
+    journal.require_chain(after + 1)
+    columns: list[list[Any]] = [[] for _ in History._fields]
+    ids, states, advised, actions, rewards, afters, learned, ended, arrived = columns
+    with journal.reading() as con:
+        for n, kind, step, state, action, reward, used in con.execute(_READ, (agent, after, until)):
+            if kind == DECIDED:
+                ids.append(step)
+                states.append(state)
+                advised.append(action)
+                actions.append(action)
+                rewards.append(0.0)
+                afters.append(0)
+                learned.append(False)
+                ended.append(False)
+                arrived.append(0)
+            elif kind == OBSERVED:
+                actions[-1], rewards[-1], afters[-1] = action, reward, state
+                learned[-1], ended[-1], arrived[-1] = bool(used), True, n
+            elif kind not in (CREATED, CONFIGURED):
+                ended[-1] = True
+    kinds = (np.int64, np.int64, np.int64, np.int64, np.float64, np.int64, bool, bool, np.int64)
+    return History(*(np.array(c, kind) for c, kind in zip(columns, kinds, strict=True)))
+
+
+def live_through(journal: Journal, base: Base, kind: type[Agent] | None = None) -> Life:
+    """Return an agent where its journal stands: the newest snapshot and what followed."""
+    last = journal.n
+    snapshots = journal.all(
+        "SELECT step, n, chain, state FROM snapshots WHERE agent = ? AND step >= ? "
+        "ORDER BY step DESC",
+        base.agent, base.n,
+    )  # fmt: skip
+    agent, since = None, base.n
+    for step, n, chain, state in snapshots:
+        if journal.chain_at(n) == chain:
+            try:
+                agent, since = _resumed(base, kind, state), step
+            except StateError:
+                continue  # a cache: an older one, or the whole history, says the same
+            break
+    if agent is None:
+        agent = started(journal, base, kind)
+    units = base.created.units(agent)
+    return _continued(agent, units, history(journal, base.agent, since, last), since)
+
+
+def started(journal: Journal, base: Base, kind: type[Agent] | None = None) -> Agent:
+    """Return an agent as it was right after its last configuration."""
+    agent = base.fresh(kind)
+    if base.switched and base.switched.carried > 0:
+        past = history(journal, base.agent, 0, base.n)
+        carry(agent, past, base.created.units(agent), base.switched.carried)
+    return agent
+
+
+def carry(agent: Agent, past: History, units: Units, samples: int) -> None:
+    """Let a new agent learn from the last samples of a history, if it is of a kind that can."""
+    if samples > 0:
+        assert isinstance(agent, EpisodicAgent)
+        recent = past.part(np.flatnonzero(past.learned)[-samples:])
+        pairs = agent.space.offsets[recent.states] + recent.actions
+        agent.preload_all(pairs, units.inward(recent.rewards), recent.afters)
+
+
+def _resumed(base: Base, kind: type[Agent] | None, state: bytes) -> Agent:
+    fresh = base.switched.saved.agent if base.switched else base.created.saved.agent
+    if fresh == Doubling.id:
+        return Doubling.from_state(state, make_agent=base.makers)
+    from windage import agents
+
+    return (kind if kind and kind.id == fresh else agents.get(fresh)).from_state(state)
+
+
+def _continued(agent: Agent, units: Units, past: History, since: int) -> Life:
+    pending = None
+    if past.ids.size and not past.ended[-1]:
+        pending = Pending(int(past.ids[-1]), int(past.states[-1]), int(past.advised[-1]))
+    steps = past.steps(agent.space, units)
+    advised = replay(agent, steps.part(0, -1 if pending else None))
+    if pending:
+        agent.act(pending.state)
+    return Life(agent, units, pending, advised, since)
+
+
+def reach(agent: Agent) -> float:
+    """Return how many of the last samples an agent still counts; 0 if a late one cannot be placed.
+
+    Learners that count samples can count one more at its place. For the others the order in which
+    they learned is part of what they know, and of the chances they took: a late reward stays out.
+    """
+    if isinstance(agent, Doubling):
+        return reach(agent.runner) if agent.runner is not None else 0
+    if not isinstance(agent, EpisodicAgent):
+        return 0
+    return min(agent._window.width or np.inf, agent.t - agent._origin())

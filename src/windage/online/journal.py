@@ -1,0 +1,166 @@
+"""One SQLite file of events, as anybody may read it at any time."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from windage.errors import JournalError
+from windage.online.events import COLUMNS, FORMAT, ROOT, Event, chained
+from windage.online.head import Note, read_note
+from windage.writing import as_path
+
+__all__ = ["MARK", "WAIT", "Journal", "damaged", "walk"]
+
+MARK = 0x77696E64  # "wind", in the header of the file
+WAIT = 10.0  # seconds: a reader may hold a checkpoint up, never a commit
+
+
+class Journal:
+    """A journal as a reader sees it; a running writer is not disturbed."""
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = as_path(path)
+        self.lock = threading.RLock()
+        """Whoever reads or writes several things that belong together holds it."""
+        self._con: sqlite3.Connection | None = None
+        self._open()
+        if self.n == 0:
+            self.close()
+            raise JournalError(
+                "holds no events", field=str(self.path), fix="pass the path of a journal"
+            )
+
+    def _open(self) -> None:
+        if not self.path.is_file():
+            raise JournalError(
+                "there is no such file", field=str(self.path), fix="pass the path of a journal"
+            )
+        name = quote(str(self.path.absolute()))
+        self._con = sqlite3.connect(
+            f"file:{name}?mode=ro", uri=True, isolation_level=None, check_same_thread=False,
+            timeout=WAIT,
+        )  # fmt: skip
+        self._con.execute("PRAGMA query_only = ON")
+        self._require_format()
+        self._find_end()
+
+    def _require_format(self) -> None:
+        with self.reading() as con:
+            (mark,), (form,) = (
+                con.execute(f"PRAGMA {name}").fetchone()
+                for name in ("application_id", "user_version")
+            )
+        if mark != MARK:
+            raise JournalError(
+                "is not a journal", field=str(self.path), fix="pass the path of a journal"
+            )
+        if form != FORMAT:
+            newer = "a newer version" if form > FORMAT else "no version"
+            raise JournalError(
+                f"was written by {newer} of windage: format {form}, this one reads {FORMAT}",
+                field=str(self.path),
+                fix="use the version that wrote it",
+            )
+
+    def _find_end(self) -> None:
+        with self.reading() as con:
+            last = con.execute("SELECT n, chain FROM events ORDER BY n DESC LIMIT 1").fetchone()
+        self.n: int = last[0] if last else 0
+        """How many events there are."""
+        self.chain: bytes = last[1] if last else ROOT
+        """The chain of the last one."""
+        self._sound = self.n + 1  # from here on the chain has been checked
+        require_whole(self.path, read_note(self.path), self)
+
+    @contextmanager
+    def reading(self) -> Iterator[sqlite3.Connection]:
+        """Give the connection; what SQLite finds wrong with the file is a typed error."""
+        try:
+            yield self._connection()
+        except sqlite3.Error as err:
+            raise damaged(self.path, f"cannot be read ({err})") from None
+
+    def _connection(self) -> sqlite3.Connection:
+        if self._con is None:
+            raise JournalError("is closed", field=str(self.path), fix="open it again")
+        return self._con
+
+    def all(self, query: str, *values: Any) -> list[tuple[Any, ...]]:
+        """Return the rows of a query."""
+        with self.reading() as con:
+            return con.execute(query, values).fetchall()
+
+    def events(self, where: str, *values: Any) -> list[Event]:
+        """Return the events that a condition, and an order, select."""
+        query = f"SELECT {COLUMNS} FROM events WHERE {where}"  # noqa: S608 - no input in it
+        return [Event(*row) for row in self.all(query, *values)]
+
+    def chain_at(self, n: int) -> bytes | None:
+        """Return the chain of an event as it is kept; None if there is no such event."""
+        rows = self.all("SELECT chain FROM events WHERE n = ?", n)
+        return ROOT if n == 0 else rows[0][0] if rows else None
+
+    def require_chain(self, first: int = 1) -> None:
+        """Check every event from number `first` to the end against the chain, once."""
+        if first >= self._sound:
+            return
+        before = self.chain_at(first - 1)
+        if before is None:
+            raise damaged(self.path, f"event {first - 1} is missing")
+        query = f"SELECT {COLUMNS}, chain FROM events WHERE n >= ? AND n <= ? ORDER BY n"  # noqa: S608
+        with self.reading() as con:
+            rows = con.execute(query, (first, self._sound))
+            n = walk(rows, first, before)
+        if n <= min(self._sound, self.n):
+            raise damaged(self.path, f"event {n} is not what was written")
+        self._sound = first
+
+    def close(self) -> None:
+        """Let the file go."""
+        if self._con is not None:
+            self._con.close()
+            self._con = None
+
+
+def walk(rows: Iterable[tuple[Any, ...]], first: int, before: bytes) -> int:
+    """Return the number after the last event that is sound: in its place and in the chain.
+
+    Each row is an event and its chain, in the order of their numbers from `first` on.
+    """
+    n = first
+    for row in rows:
+        if row[0] != n or not isinstance(row[0], int):
+            return n
+        before = chained(before, row[:-1])
+        if before != row[-1]:
+            return n
+        n += 1
+    return n
+
+
+def require_whole(path: Path, note: Note | None, journal: Journal) -> None:
+    """Refuse a journal that ends before, or beside, what its writer has acknowledged."""
+    if note is None or note.n == 0:
+        return
+    chain = journal.chain_at(note.n)
+    if chain is None:
+        raise damaged(
+            path, f"ends at event {journal.n}, but event {note.n} was acknowledged: it was cut"
+        )
+    if chain.hex() != note.chain:
+        raise damaged(path, f"event {note.n} is not the one that was acknowledged")
+
+
+def damaged(path: Path, problem: str) -> JournalError:
+    """Return the error about a journal that is not what was written."""
+    return JournalError(
+        problem,
+        field=str(path),
+        fix=f"keep a copy of it and of the files beside it, then `windage live recover {path}`",
+    )

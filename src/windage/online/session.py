@@ -1,0 +1,327 @@
+"""One agent that decides for real: each call returns when the journal has it.
+
+    d = live.decide(state)                      # what to do, and a number to speak of it
+    live.observe(d.id, reward, next_state)      # what came of it
+
+An agent is kept in memory only while it is what the journal says. Whatever goes wrong in between,
+it is dropped and read again.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import TracebackType
+from typing import Any, Self
+
+import msgspec
+
+from windage.agents import Agent
+from windage.errors import CallOrderError, InputError, JournalError
+from windage.inputs import as_integer, shown
+from windage.online.answers import Decision, Fallback, Receipt, as_action, as_key, as_state
+from windage.online.events import CONFIGURED, DECIDED, EXPIRED, OBSERVED, Event
+from windage.online.history import Base, Life, Pending, live_through, reach
+from windage.online.writer import Writer
+from windage.spaces import StateActions
+
+__all__ = ["Session"]
+
+_SNAPSHOT_STEPS = 1000  # replayed in a few milliseconds
+_SNAPSHOT_BYTES = 100  # a step: large agents are kept less often
+_SNAPSHOTS = 4  # kept of an agent that forgets nothing
+
+
+class Session:
+    """One agent of a journal; `windage.online.open` makes it."""
+
+    def __init__(
+        self, journal: Writer, base: Base, kind: type[Agent], fallback: Fallback | None
+    ) -> None:
+        self.journal = journal
+        self.base = base
+        self._kind = kind
+        self._fallback = fallback
+        self._life: Life | None = None
+        self._snapshot_due = _SNAPSHOT_STEPS
+        self.space: StateActions = self._now().agent.space
+        """States and actions."""
+        self.by_fallback = 0
+        """How many decisions the fallback has made since the journal was opened."""
+
+    @property
+    def name(self) -> str:
+        """The agent's name in the journal."""
+        return self.base.created.name
+
+    @property
+    def pending(self) -> Decision | None:
+        """The decision that waits for its outcome."""
+        with self.journal.lock:
+            waiting = self._now().pending
+            return None if waiting is None else self._decision(self._event(waiting.id))
+
+    @property
+    def agent(self) -> Agent:
+        """The agent where the journal stands; look at it, do not let it act."""
+        with self.journal.lock:
+            return self._now().agent
+
+    def decide(self, state: int | str, key: str | None = None) -> Decision:
+        """Return what to do in a state; asked again with the same key, the same decision.
+
+        Parameters
+        ----------
+        state
+            Its number, or its name.
+        key
+            The caller's own name for the decision, such as a date or an order number.
+        """
+        with self.journal.lock:
+            s, label = as_state(self.space, state, "state"), as_key(key)
+            found = self._known(label)
+            if found is not None:
+                if found.state != s:
+                    raise InputError(
+                        f"{label!r} was used for {self.space.describe_state(found.state)}, now for "
+                        f"{self.space.describe_state(s)}",
+                        field="key",
+                        where=f"decision {found.id}",
+                        fix="use a key for one decision only",
+                    )
+                return found
+            try:
+                return self._decide(s, label)
+            except JournalError as err:
+                if self._fallback is None:
+                    raise
+                action = self.space.check_action(s, self._fallback(s), "fallback")
+                self.by_fallback += 1
+                name = self.space.action_name(s, action)
+                return Decision(0, s, action, name, label, fallback=str(err))
+
+    def _decide(self, s: int, key: str | None) -> Decision:
+        life = self._now()
+        given_up = life.pending
+        if given_up is not None and self.base.created.missing == "wait":
+            raise CallOrderError(
+                f"decision {given_up.id} in {self.space.describe_state(given_up.state)} is waiting "
+                "for its outcome",
+                field="decide",
+                fix='observe it, give it up with expire(), or open the journal with missing="skip"',
+            )
+        with self._changing(life):
+            if given_up is not None:
+                life.agent.withdraw()
+            action = life.agent.act(s)
+            if given_up is not None:
+                self.journal.append(self.base.agent, EXPIRED, step=given_up.id)
+            self._note_makers()
+            n = self.journal.append(
+                self.base.agent, DECIDED, state=s, action=action, key=key
+            )  # fmt: skip
+            life.pending = Pending(n, s, action)
+        return Decision(n, s, action, self.space.action_name(s, action), key)
+
+    def observe(
+        self,
+        id: int,  # noqa: A002
+        reward: float,
+        next_state: int | str,
+        action: int | str | None = None,
+    ) -> Receipt:
+        """Take in what came of a decision.
+
+        Parameters
+        ----------
+        id
+            The decision's number.
+        reward
+            In the units and the direction the journal was opened with.
+        next_state
+            Its number, or its name.
+        action
+            What was done instead, if it was not what was advised.
+        """
+        with self.journal.lock:
+            try:
+                return self._observe(id, reward, next_state, action)
+            except (InputError, CallOrderError) as err:
+                self.journal.reject(self.base.agent, f"observe({shown(id)})", str(err))
+                raise
+
+    def _observe(self, id: Any, reward: Any, next_state: Any, action: Any) -> Receipt:  # noqa: A002
+        number = as_integer(id, "id", low=0)
+        life = self._now()
+        after, value = as_state(self.space, next_state, "next_state"), life.units.check(reward)
+        if number == 0:
+            return Receipt(0, "fallback")
+        life.agent._check_reward(life.units.inward(value))
+        if life.pending is not None and life.pending.id == number:
+            _, s, advised = life.pending
+            played = advised if action is None else as_action(self.space, s, action)
+            with self._changing(life):
+                life.agent.observe(s, played, life.units.inward(value), after)
+                self._append_outcome(number, played, value, after, used=1)
+                life.pending = None
+                self._snapshot(life, number)
+            return Receipt(number, "learned")
+        decided = self._event(number)
+        assert decided.state is not None
+        assert decided.action is not None
+        played = decided.action if action is None else as_action(self.space, decided.state, action)
+        known = self.journal.events(
+            "agent = ? AND step = ? AND kind = ?", self.base.agent, number, OBSERVED
+        )
+        if known:
+            self._require_same(known[0], (value, after, played))
+            return Receipt(number, "again")
+        return self._observe_late(life, number, played, value, after)
+
+    def _require_same(self, known: Event, told: tuple[Any, ...]) -> None:
+        if (known.reward, known.state, known.action) != told:
+            raise InputError(
+                f"the outcome is known already: reward {known.reward:g}, next state "
+                f"{known.state}, action {known.action}; now reward {told[0]:g}, next state "
+                f"{told[1]}, action {told[2]}",
+                field="observe",
+                where=f"decision {known.step}",
+                fix="send each outcome once, or the same again",
+            )
+
+    def _observe_late(
+        self, life: Life, number: int, played: int | None, value: float, after: int
+    ) -> Receipt:
+        """Take in an outcome that comes after its step was given up."""
+        ((later,),) = self.journal.all(
+            "SELECT count(*) FROM events WHERE agent = ? AND step > ? AND kind = ? AND used = 1",
+            self.base.agent, number, OBSERVED,
+        )  # fmt: skip
+        used = number > self.base.n and later < reach(life.agent)
+        with self.journal.writing(self):
+            self._append_outcome(number, played, value, after, used=int(used))
+            if used:
+                self.journal.drop(self.base.agent, ">= ?", number)
+                self.reset()  # to be read again, with this step in its place
+        return Receipt(number, "late" if used else "unused")
+
+    def expire(self, id: int) -> None:  # noqa: A002
+        """Give up waiting for the outcome of a decision: its step is dropped and counted."""
+        with self.journal.lock:
+            number = as_integer(id, "id", low=1)
+            life = self._now()
+            if life.pending is None or life.pending.id != number:
+                self._event(number)
+                raise CallOrderError(
+                    "is not waiting for its outcome",
+                    field="expire",
+                    where=f"decision {number}",
+                    fix="give up the decision that is waiting: see pending",
+                )
+            with self._changing(life):
+                life.agent.withdraw()
+                self.journal.append(self.base.agent, EXPIRED, step=number)
+                life.pending = None
+
+    @contextmanager
+    def batch(self) -> Iterator[Self]:
+        """Make all calls inside durable together, at the end: one commit for all of them.
+
+        Nothing inside counts as acknowledged before the block has ended without an error.
+        """
+        with self.journal.writing(self):
+            yield self
+
+    def reset(self) -> None:
+        """Forget what is not in the journal."""
+        self._life = None
+        self.base.makers.forget_new()
+
+    def close(self) -> None:
+        """Close the journal; the agent goes on when it is opened again."""
+        self.journal.close()
+        self._life = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"Session({str(self.journal.path)!r}, {self.name!r}, events={self.journal.n})"
+
+    def _now(self) -> Life:
+        """Return the agent where the journal stands."""
+        self.journal._connection()
+        if self._life is None:
+            self._life = live_through(self.journal, self.base, self._kind)
+            self._snapshot_due = _SNAPSHOT_STEPS - self._life.advised.size
+        return self._life
+
+    @contextmanager
+    def _changing(self, life: Life) -> Iterator[None]:
+        """Change the agent and the journal together: while it lasts, the agent is nobody's."""
+        self._life = None
+        with self.journal.writing(self):
+            yield
+        self._life = life
+
+    def _append_outcome(
+        self, number: int, played: int | None, value: float, after: int, used: int
+    ) -> None:
+        self.journal.append(
+            self.base.agent, OBSERVED, step=number, state=after, action=played, reward=value,
+            used=used,
+        )  # fmt: skip
+
+    def _note_makers(self) -> None:
+        for made in self.base.makers.new():
+            body = msgspec.json.encode(made).decode()
+            self.journal.append(self.base.agent, CONFIGURED, body=body)
+
+    def _snapshot(self, life: Life, step: int) -> None:
+        """Keep the agent now and then, so that opening it again is quick."""
+        self._snapshot_due -= 1
+        if self._snapshot_due > 0:
+            return
+        state = life.agent.state()
+        self._snapshot_due = max(_SNAPSHOT_STEPS, len(state) // _SNAPSHOT_BYTES)
+        self.journal.keep(self.base.agent, step, state)
+        kept = [s for (s,) in self.journal.all(
+            "SELECT step FROM snapshots WHERE agent = ? ORDER BY step DESC", self.base.agent
+        )]  # fmt: skip
+        far = reach(life.agent)
+        needed = int(far / self._snapshot_due) + 2 if far < math.inf else _SNAPSHOTS
+        if len(kept) > needed:
+            self.journal.drop(self.base.agent, "< ?", kept[needed - 1])
+
+    def _known(self, key: str | None) -> Decision | None:
+        if key is None:
+            return None
+        found = self.journal.events("agent = ? AND key = ?", self.base.agent, key)
+        return self._decision(found[0]) if found else None
+
+    def _event(self, number: int) -> Event:
+        found = self.journal.events(
+            "n = ? AND agent = ? AND kind = ?", number, self.base.agent, DECIDED
+        )
+        if not found:
+            raise InputError(
+                f"there is no decision {number}",
+                field="id",
+                fix="pass the id that decide() returned",
+            )
+        return found[0]
+
+    def _decision(self, event: Event) -> Decision:
+        assert event.state is not None
+        assert event.action is not None
+        name = self.space.action_name(event.state, event.action)
+        return Decision(event.n, event.state, event.action, name, event.key)

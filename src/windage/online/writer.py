@@ -1,0 +1,263 @@
+"""The one process that writes a journal.
+
+Write-ahead log, `synchronous = FULL`: a commit returns when the disk has it. What was acknowledged
+is in the file then, whatever happens to the process or the machine (docs/adr/0012).
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, Protocol
+
+from windage.errors import JournalError
+from windage.online.events import FORMAT, Event, chained
+from windage.online.head import Head, sealed
+from windage.online.journal import MARK, WAIT, Journal, damaged
+from windage.writing import as_path
+
+__all__ = ["PAGE", "Touched", "Writer"]
+
+PAGE = 4096
+_REJECTED_KEPT = 1000
+_TABLES = """
+CREATE TABLE events (
+    n INTEGER PRIMARY KEY, agent INTEGER NOT NULL, kind TEXT NOT NULL, step INTEGER NOT NULL,
+    state INTEGER, action INTEGER, reward REAL, used INTEGER, key TEXT, body TEXT,
+    at INTEGER NOT NULL, chain BLOB NOT NULL
+);
+CREATE UNIQUE INDEX history ON events (agent, step, n);
+CREATE UNIQUE INDEX keys ON events (agent, key) WHERE key IS NOT NULL;
+CREATE TABLE snapshots (
+    agent INTEGER NOT NULL, step INTEGER NOT NULL, n INTEGER NOT NULL, chain BLOB NOT NULL,
+    state BLOB NOT NULL, PRIMARY KEY (agent, step)
+);
+CREATE TABLE rejected (
+    id INTEGER PRIMARY KEY, agent INTEGER NOT NULL, at INTEGER NOT NULL, what TEXT NOT NULL,
+    problem TEXT NOT NULL
+);
+"""
+_INSERT = f"INSERT INTO events VALUES ({', '.join('?' * 12)})"  # noqa: S608 - no input in it
+
+
+class Touched(Protocol):
+    """Whoever must read the journal again when a transaction fails."""
+
+    def reset(self) -> None:
+        """Forget what is not in the journal."""
+        ...
+
+
+class Writer(Journal):
+    """A journal as its one writer sees it."""
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = as_path(path)
+        self.lock = threading.RLock()
+        self._con: sqlite3.Connection | None = None
+        self._depth = 0
+        self._failed: sqlite3.Error | None = None
+        self._touched: list[Touched] = []
+        self._pid = os.getpid()
+        folder = self.path.absolute().parent
+        if self.path.is_dir() or not folder.is_dir():
+            raise JournalError(
+                "is a folder" if self.path.is_dir() else f"there is no folder {folder}",
+                field=str(self.path),
+                fix="name a file in a folder that exists",
+            )
+        self._head = Head(self.path)
+        try:
+            self._require_not_lost()
+            self._open()
+            self.require_chain(max(self.n, 1))
+        except BaseException:
+            super().close()
+            self._head.close(remove=self._head.note is None)
+            raise
+
+    def _open(self) -> None:
+        try:
+            self._con = sqlite3.connect(
+                self.path, isolation_level=None, check_same_thread=False, timeout=WAIT
+            )
+            (tables,) = self._con.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+            if tables > 0:
+                self._require_format()  # before anything of somebody else's is changed
+            self._con.execute(f"PRAGMA page_size = {PAGE}")
+            self._con.execute("PRAGMA journal_mode = WAL")
+            self._con.execute("PRAGMA synchronous = FULL")
+            if tables == 0:
+                self._create()
+        except sqlite3.Error as err:
+            raise self._unwritable(err) from None
+        self._find_end()
+
+    def _require_not_lost(self) -> None:
+        """Refuse to start anew where there was a journal."""
+        note = self._head.note
+        if note and note.n and not (self.path.is_file() and self.path.stat().st_size):
+            raise JournalError(
+                f"is gone, but {note.n} events were acknowledged",
+                field=str(self.path),
+                fix=f"put it back; or, to start anew, remove {self.path}-head too",
+            )
+
+    def _create(self) -> None:
+        assert self._con is not None
+        for statement in [
+            "BEGIN IMMEDIATE",
+            f"PRAGMA application_id = {MARK}",
+            f"PRAGMA user_version = {FORMAT}",
+            *(one.strip() for one in _TABLES.split(";") if one.strip()),
+            "COMMIT",
+        ]:
+            self._con.execute(statement)
+        _sync_folder(self.path)
+
+    def _connection(self) -> sqlite3.Connection:
+        if self._pid != os.getpid():
+            raise JournalError(
+                f"belongs to process {self._pid}, this is its child {os.getpid()}",
+                field=str(self.path),
+                fix="open the journal in the process that decides",
+            )
+        return super()._connection()
+
+    @contextmanager
+    def writing(self, who: Touched | None = None) -> Iterator[None]:
+        """Make all that is appended in this block durable at its end, or nothing of it.
+
+        Blocks inside others share the outermost one's commit; if it fails, all of `who` hear of it.
+        """
+        with self.lock:
+            self._connection()
+            if self._depth == 0:
+                before, self._touched, self._failed = (self.n, self.chain), [], None
+            if who is not None and (not self._touched or self._touched[-1] is not who):
+                self._touched.append(who)
+            self._depth += 1
+            try:
+                if self._depth == 1:
+                    self._execute("BEGIN IMMEDIATE")
+                yield
+                if self._depth == 1:
+                    if self._failed is not None:
+                        raise self._unwritable(self._failed)
+                    self._execute("COMMIT")
+                    self._head.write(self.n, self.chain)
+            except BaseException:
+                if self._depth == 1:
+                    self._undo(before)
+                elif who is not None:
+                    who.reset()
+                raise
+            finally:
+                self._depth -= 1
+
+    def _execute(self, statement: str, values: tuple[Any, ...] = ()) -> None:
+        try:
+            self._connection().execute(statement, values)
+        except sqlite3.Error as err:
+            self._failed = err
+            raise self._unwritable(err) from None
+
+    def _undo(self, before: tuple[int, bytes]) -> None:
+        self.n, self.chain = before
+        con = self._connection()
+        with suppress(sqlite3.Error):  # SQLite has taken it back itself
+            if con.in_transaction:
+                con.execute("ROLLBACK")
+        for who in self._touched:
+            who.reset()
+
+    def append(
+        self,
+        agent: int,
+        kind: str,
+        *,
+        step: int | None = None,
+        state: int | None = None,
+        action: int | None = None,
+        reward: float | None = None,
+        used: int | None = None,
+        key: str | None = None,
+        body: str | None = None,
+    ) -> int:
+        """Add one event inside a `writing` block; returns its number. Agent 0 is a new one."""
+        n, at = self.n + 1, time.time_ns() // 1000
+        event = Event(
+            n, agent or n, kind, step or n, state, action, reward, used, key, body, at
+        )  # fmt: skip
+        chain = chained(self.chain, event)
+        self._execute(_INSERT, (*event, chain))
+        self.n, self.chain = n, chain
+        return n
+
+    def keep(self, agent: int, step: int, state: bytes) -> None:
+        """Keep a snapshot: what the agent was after all steps up to `step`."""
+        self._execute(
+            "INSERT OR REPLACE INTO snapshots VALUES (?, ?, ?, ?, ?)",
+            (agent, step, self.n, self.chain, state),
+        )
+
+    def drop(self, agent: int, condition: str, step: int) -> None:
+        """Drop the snapshots of an agent whose step meets a condition, such as '< ?'."""
+        query = f"DELETE FROM snapshots WHERE agent = ? AND step {condition}"  # noqa: S608
+        self._execute(query, (agent, step))
+
+    def reject(self, agent: int, what: str, problem: str) -> None:
+        """Count feedback that was refused; the chain and all agents stay as they are."""
+        if self._depth > 0 or self._con is None or self._pid != os.getpid():
+            return
+        with suppress(sqlite3.Error):  # the caller hears of the refusal itself
+            self._con.execute(
+                "INSERT INTO rejected (agent, at, what, problem) VALUES (?, ?, ?, ?)",
+                (agent, time.time_ns() // 1000, what, problem),
+            )
+            self._con.execute(
+                "DELETE FROM rejected WHERE id <= (SELECT max(id) FROM rejected) - ?",
+                (_REJECTED_KEPT,),
+            )
+
+    def close(self) -> None:
+        """Leave the journal in one file, sealed, for whoever comes next."""
+        with self.lock:
+            if self._con is None or self._pid != os.getpid():
+                return
+            with suppress(sqlite3.Error):  # no room to tidy up: the log stays beside the file
+                self._con.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            super().close()
+            log = self.path.with_name(self.path.name + "-wal")
+            if self.path.is_file() and not (log.exists() and log.stat().st_size > 0):
+                self._head.write(self.n, self.chain, sealed(self.path))
+            self._head.close()
+
+    def _unwritable(self, err: sqlite3.Error) -> JournalError:
+        if isinstance(err, sqlite3.IntegrityError):
+            return JournalError(
+                "somebody else has written to it",
+                field=str(self.path),
+                fix="close it, find the other writer, and run `windage live verify`",
+            )
+        if isinstance(err, sqlite3.DatabaseError) and not isinstance(err, sqlite3.OperationalError):
+            return damaged(self.path, f"cannot be read ({err})")
+        return JournalError(
+            f"cannot be written ({err}); nothing of this call is in the journal",
+            field=str(self.path),
+            fix="make room or mend the disk, then call again",
+        )
+
+
+def _sync_folder(path: Path) -> None:
+    """Make a new file's name as durable as its content."""
+    folder = os.open(path.absolute().parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
