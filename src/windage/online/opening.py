@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any, overload
 
 import msgspec
 
-import windage
 from windage.agents import Agent, Doubling
 from windage.errors import InputError, JournalError
 from windage.inputs import as_choice, as_name
@@ -91,7 +91,7 @@ def open(  # noqa: A001
         saved = save(one)
         units = as_units(reward_range, direction, one.reward_range)
         wanted[as_name(name, "name")] = Created(
-            windage.__version__, name, saved, missing, units.reward_range, units.direction
+            version("windage"), name, saved, missing, units.reward_range, units.direction
         )
     policies = {name: as_fallback(fallback, one.space) for name, one in made.items()}
     journal = Writer(path)
