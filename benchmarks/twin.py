@@ -90,16 +90,18 @@ def run(
             swept += sweeps
         if world is None or t > world.last:
             world = world_of(model, 0, t, T)
+            alias, cut, near = world.alias, world.alias.cuts * 2.0**-53, world.alias.states
+            far = near[np.repeat(alias.rows[:-1], np.diff(alias.rows)) + alias.places]
         pair = policy[state]
         i = t - world.first
         j = 0
         while j < world.kernel_base.shape[1] - 1 and bases[t - 1] >= world.kernel_weight[i, j]:
             j += 1
         row = world.kernel_base[i, j] * pairs + pair
-        start, stop = world.rows[row], world.rows[row + 1]
+        start, stop = alias.rows[row], alias.rows[row + 1]
         place = states[t - 1] * (stop - start)
-        cell = world.table[start + int(place)]
-        after = int(cell["near"] if place - int(place) < cell["cut"] else cell["far"])
+        cell = start + int(place)
+        after = near[cell] if place - int(place) < cut[cell] else far[cell]
         mean = 0.0
         for j in range(world.reward_base.shape[1]):
             mean += world.reward_weight[i, j] * world.rewards[world.reward_base[i, j], pair]

@@ -13,7 +13,7 @@ from windage.agents.episodes import Episodes, Planner, no_rows
 from windage.errors import InputError
 from windage.inputs import as_integer, require_memory
 from windage.kernels.play import Block
-from windage.kernels.sums import accumulate
+from windage.kernels.sums import accumulate_both
 from windage.spaces import StateActions
 
 if TYPE_CHECKING:
@@ -148,8 +148,8 @@ class Tape:
             self.columns[0, here] = block.rewards[kept]
             self.columns[1, here] = block.means[kept]
             self.place += n
-        accumulate(block.rewards, self.totals[0], self.t, every, self.columns[2, place:])
-        accumulate(block.means, self.totals[1], self.t, every, self.columns[3, place:])
+        sums = self.columns[2:, place:]
+        accumulate_both(block.rewards, block.means, self.totals, self.t, every, sums)
         self.t += block.states.size
 
     def finish(

@@ -7,7 +7,7 @@ import itertools
 import math
 import operator
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,9 @@ from windage.drift.tables import Tables, alias_table, join_cells
 from windage.mdp import Transitions, cells_of, freeze
 from windage.schedules import Custom, Schedule
 from windage.spaces import StateActions
+
+if TYPE_CHECKING:
+    from windage.kernels.alias import Alias
 
 __all__ = ["Blend", "Mixture", "alike"]
 
@@ -206,7 +209,7 @@ class Blend:
         kernel = self.kernels.active(first, last)
         shared = self.rewards.schedule == self.kernels.schedule
         reward = kernel if shared else self.rewards.active(first, last)
-        tables = Tables(first, last, *self._alias, *kernel, self._rewards, *reward)
+        tables = Tables(first, last, self._alias, *kernel, self._rewards, *reward)
         if self.kernels.horizon <= _KEPT_HORIZON and (first - 1) % _GRID == 0:
             self._stretches[first, last] = tables
         return tables
@@ -224,7 +227,7 @@ class Blend:
         return type(self), (self.space, self.rewards, self.kernels)
 
     @functools.cached_property
-    def _alias(self) -> tuple[NDArray[np.int64], NDArray[np.void]]:
+    def _alias(self) -> Alias:
         return alias_table(join_cells([cells_of(part) for part in self.kernels.parts]))
 
     @functools.cached_property

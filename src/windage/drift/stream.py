@@ -95,7 +95,7 @@ class Stream(ABC):
         n = len(models)
         base, weight = np.arange(n, dtype=np.int32)[:, None], np.ones((n, 1))
         return Tables(
-            first, last, *alias_table(join_cells([cells_of(p) for _, p in models])),
+            first, last, alias_table(join_cells([cells_of(p) for _, p in models])),
             base, weight, np.stack([r for r, _ in models]), base, weight,
         )  # fmt: skip
 

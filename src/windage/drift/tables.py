@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +11,9 @@ from numpy.typing import NDArray
 from windage.inputs import require_memory
 from windage.mdp import Cells, Transitions
 from windage.spaces import StateActions
+
+if TYPE_CHECKING:
+    from windage.kernels.alias import Alias
 
 __all__ = ["Source", "Tables", "alias_table", "join_cells", "largest", "largest_row"]
 
@@ -22,8 +25,7 @@ class Tables(NamedTuple):
 
     first: int
     last: int
-    rows: NDArray[np.int64]
-    table: NDArray[np.void]
+    alias: Alias
     kernel_base: NDArray[np.int32]
     kernel_weight: Reals
     rewards: Reals
@@ -72,7 +74,7 @@ def largest_row(difference: Transitions) -> Any:
 def join_cells(stack: Sequence[Cells]) -> Cells:
     """Return the rows of several models as those of one."""
     ends = np.cumsum([0] + [int(cells.rows[-1]) for cells in stack])
-    require_memory(40.0 * float(ends[-1]), "alias tables", fix="use fewer or sparser base models")
+    require_memory(44.0 * float(ends[-1]), "alias tables", fix="use fewer or sparser base models")
     rows = [cells.rows[:-1] + end for cells, end in zip(stack, ends[:-1], strict=True)]
     return Cells(
         np.concatenate([*rows, ends[-1:]]).astype(np.int64),
@@ -81,11 +83,16 @@ def join_cells(stack: Sequence[Cells]) -> Cells:
     )
 
 
-def alias_table(cells: Cells) -> tuple[NDArray[np.int64], NDArray[np.void]]:
-    """Return where the alias cells of every row start, and the cells; see `kernels.alias`."""
-    from windage.kernels import alias  # numba loads here, not with the package
+def alias_table(cells: Cells) -> Alias:
+    """Return the alias tables of all rows."""
+    from windage.kernels.alias import Alias, build  # numba loads here, not with the package
 
-    table = np.empty(cells.states.size, dtype=alias.CELL)
-    stack = np.empty(int(np.diff(cells.rows).max()), dtype=np.int64)
-    alias.build(cells.rows, cells.states, cells.probabilities, table, stack)
-    return cells.rows, table
+    lengths = np.diff(cells.rows)
+    n, longest = cells.states.size, int(lengths.max())
+    direct = np.array_equal(cells.states, np.arange(n) - np.repeat(cells.rows[:-1], lengths))
+    made = Alias(
+        direct, cells.rows, np.empty(n, np.uint32), cells.states,
+        np.empty(n, np.uint64), np.empty(n, np.int32),
+    )  # fmt: skip
+    build(made, cells.probabilities, np.empty(longest), np.empty(longest, np.int64))
+    return made

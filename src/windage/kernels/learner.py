@@ -5,8 +5,8 @@ They differ in what they remember (a window, everything, everything since a rest
 from the posterior) and in when an episode ends.
 
 The line numbers are those of Algorithm 1. `begin` starts an episode (lines 4 to 6), `decide` gives
-the action (line 8), `learn` takes in what followed (lines 8 and 9), `is_over` is the test of line 7
-after a step (E1). Acting online calls these one by one; `play` is the loop around them.
+the action (line 8), `learn` takes in what followed (lines 8 and 9), `_kept` is the test of line 7
+after a step (E1). Acting online calls `act` and `observe` one by one; `play` is a loop of them.
 
 What an episode was planned with changes only where counts changed: `begin` touches the pairs that
 were played or forgotten since the last episode, and the policy of a state is looked up the first
@@ -59,19 +59,27 @@ from windage.kernels.rules import (
     VISITS,
 )
 from windage.kernels.sets import bar_of, count_ties, refresh, refresh_pair, ties, value
-from windage.kernels.world import step
+from windage.kernels.world import AHEAD, draw_noise, land
 
 _ROUNDED = np.int64(1) << np.int64(20)  # place of the draw that rounds a reward, beyond all others
 
 
 @inlined
-def is_over(learner, t, s):
-    """Return why a new episode starts at time t in state s, 0 if the old one goes on (line 7)."""
+def _kept(learner, t, s):
+    """Return the pair to play at time t in state s, -1 if the episode is over (line 7)."""
+    now = learner.now
+    if now[DUE] != GOING_ON or t == now[NEXT]:
+        return np.int64(-1)
+    p = decide(learner, s)
+    return p if learner.sets[np.uint64(p)]["left"] > 0 else np.int64(-1)
+
+
+@inlined
+def _why(learner, t):
+    """Return why the episode is over at time t."""
     if learner.now[DUE] != GOING_ON:  # the first, or one whose plan did not converge
         return learner.now[DUE]
-    if t == learner.now[NEXT]:
-        return learner.now[CAUSE]
-    return VISITS if learner.sets[np.uint64(decide(learner, s))]["left"] <= 0 else GOING_ON
+    return learner.now[CAUSE] if t == learner.now[NEXT] else np.int64(VISITS)
 
 
 @compiled
@@ -255,35 +263,42 @@ def choice(learner, s):
     return decide(learner, s)
 
 
-@inlined
-def is_planned(learner, t, s):
-    """Start a new episode if one is due; returns whether there is a policy for time t."""
-    reason = is_over(learner, t, s)
-    learner.now[DUE] = reason
-    if reason == GOING_ON or begin(learner, t, reason):
-        learner.now[DUE] = GOING_ON
-        return True
-    for state in range(learner.plan.u.size):
-        learner.plan.u[state] = 0.0  # asked again, it fails in the same way
-    return False
-
-
 @compiled
 def act(learner, t, s):
     """Return the pair to play at time t in state s, -1 if EVI did not converge."""
-    return decide(learner, s) if is_planned(learner, t, s) else -1
+    now = learner.now
+    p = _kept(learner, t, s)
+    if p < 0:
+        now[DUE] = _why(learner, t)
+        if not begin(learner, t, now[DUE]):
+            for state in range(learner.plan.u.size):
+                learner.plan.u[state] = 0.0  # asked again, it fails in the same way
+            return np.int64(-1)
+        now[DUE] = GOING_ON
+        p = decide(learner, s)
+    return p
+
+
+@inlined
+def advise(learner, t, s):
+    """`act`, for loops: where the episode goes on it takes a glance."""
+    p = _kept(learner, t, s)
+    return p if p >= 0 else act(learner, t, s)
 
 
 @compiled
 def play(learner, world, state, t, states, pairs, rewards, means):
     """Act, observe, learn; returns the last state, the steps played and how it ended."""
     for i in range(states.size):
-        if not is_planned(learner, t, state):
+        if i % AHEAD == 0:
+            draw_noise(world, t, i, states, pairs, rewards)
+        base, u, coin = states[i], pairs[i], rewards[i]
+        p = advise(learner, t, state)
+        if p < 0:
             return state, i, NOT_CONVERGED
-        p = decide(learner, state)
         states[i] = state
         pairs[i] = p
-        means[i], rewards[i], after = step(world, t, p)
+        means[i], rewards[i], after = land(world, t, p, base, u, coin)
         if not learner.rules.least <= rewards[i] <= learner.rules.most:
             return state, i, OUT_OF_RANGE
         learn(learner, t, p, rewards[i], after)

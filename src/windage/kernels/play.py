@@ -11,9 +11,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from windage.kernels.compiled import compiled
-from windage.kernels.random import uniform
-from windage.kernels.world import step
+from windage.kernels.compiled import compiled, inlined
+from windage.kernels.random import bits, split
+from windage.kernels.world import AHEAD, draw_noise, land, step
 
 
 class Block(NamedTuple):
@@ -39,20 +39,25 @@ class Block(NamedTuple):
         return Block(self.states[here], self.pairs[here], self.rewards[here], self.means[here])
 
 
-@compiled
+@inlined
 def uniform_action(key, t, actions):
     """Return one of `actions` actions, each as likely as the others."""
-    return int(uniform(key, t, 0) * actions)
+    action, _ = split(bits(key, t, 0), np.uint64(actions))
+    return np.int64(action)
 
 
 @compiled
 def play_uniform(world, offsets, counts, key, state, t, states, pairs, rewards, means):
     """Play every action with equal probability, from time `t` on, for as many steps as fit."""
     for i in range(states.size):
-        pair = offsets[state] + uniform_action(key, t, counts[state])
+        if i % AHEAD == 0:
+            draw_noise(world, t, i, states, pairs, rewards)
+        base, u, coin = states[i], pairs[i], rewards[i]
+        here = np.uint64(state)
+        pair = offsets[here] + uniform_action(key, t, counts[here])
         states[i] = state
         pairs[i] = pair
-        means[i], rewards[i], state = step(world, t, pair)
+        means[i], rewards[i], state = land(world, t, pair, base, u, coin)
         t += 1
     return state
 

@@ -15,6 +15,7 @@ from windage.kernels.compiled import inlined
 
 _DRAW_SHIFT = np.uint64(40)  # t < 2**40 (inputs.LAST_TIME), up to 2**24 draws a step
 _UNIT = 2.0**-53
+_HALF, _LOW, _WORD = np.uint64(21), np.uint64((1 << 21) - 1), np.uint64((1 << 32) - 1)
 
 
 @inlined
@@ -33,9 +34,27 @@ def word(key, t, draw):
 
 
 @inlined
+def bits(key, t, draw):
+    """Return 53 bits: a uniform number in [0, 1) in units of 2**-53."""
+    return word(key, t, draw) >> np.uint64(11)
+
+
+@inlined
 def uniform(key, t, draw):
     """Return a double in [0, 1), a multiple of 2**-53."""
-    return np.float64(word(key, t, draw) >> np.uint64(11)) * _UNIT
+    return np.float64(bits(key, t, draw)) * _UNIT
+
+
+@inlined
+def split(u, n):
+    """Return floor(u n) and u n less that, exactly; u and the rest count units of 2**-53.
+
+    n < 2**32 is unsigned; the product has up to 85 bits, so it is made of two halves.
+    """
+    high = (u >> _HALF) * n
+    low = (u & _LOW) * n
+    high += low >> _HALF
+    return high >> np.uint64(32), ((high & _WORD) << _HALF) | (low & _LOW)
 
 
 @inlined

@@ -7,7 +7,7 @@ observe, called by hand for every step, would have left.
 from __future__ import annotations
 
 from windage.kernels.compiled import compiled
-from windage.kernels.learner import decide, is_planned, learn
+from windage.kernels.learner import advise, learn
 
 
 @compiled
@@ -18,9 +18,9 @@ def replay(learner, t, states, learned, pairs, rewards, afters, advised):
     were taken in: fewer than there are if a plan did not converge.
     """
     for i in range(states.size):
-        if not is_planned(learner, t, states[i]):
+        advised[i] = advise(learner, t, states[i])
+        if advised[i] < 0:
             return t, i
-        advised[i] = decide(learner, states[i])
         if learned[i]:
             learn(learner, t, pairs[i], rewards[i], afters[i])
             t += 1

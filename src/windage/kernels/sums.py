@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-from windage.kernels.compiled import compiled
+import numpy as np
+
+from windage.kernels.compiled import compiled, inlined
+
+
+@inlined
+def added(high, low, x):
+    """Return high + low + x, what rounding takes from high + x carried on in low (Knuth)."""
+    new = high + x
+    back = new - high
+    return new, low + ((high - (new - back)) + (x - back))
 
 
 @compiled
@@ -13,14 +23,39 @@ def accumulate(values, total, t, every, out):
     `out`, one after another (every = 0: never). Returns how many went there.
     """
     high, low = total[0], total[1]
-    kept = 0
+    kept, left = 0, _until(t, every)
     for i in range(values.size):
-        x = values[i]
-        new = high + x
-        low += (high - new) + x if abs(high) >= abs(x) else (x - new) + high
-        high = new
-        if every > 0 and (t + i) % every == 0:
+        high, low = added(high, low, values[i])
+        left -= 1
+        if left == 0:
             out[kept] = high + low
             kept += 1
+            left = every
     total[0], total[1] = high, low
     return kept
+
+
+@compiled
+def accumulate_both(values, others, totals, t, every, out):
+    """`accumulate` two columns side by side: one sum has to wait for itself, two need not."""
+    high, low = totals[0, 0], totals[0, 1]
+    other_high, other_low = totals[1, 0], totals[1, 1]
+    kept, left = 0, _until(t, every)
+    for i in range(values.size):
+        high, low = added(high, low, values[i])
+        other_high, other_low = added(other_high, other_low, others[i])
+        left -= 1
+        if left == 0:
+            out[0, kept] = high + low
+            out[1, kept] = other_high + other_low
+            kept += 1
+            left = every
+    totals[0, 0], totals[0, 1] = high, low
+    totals[1, 0], totals[1, 1] = other_high, other_low
+    return kept
+
+
+@inlined
+def _until(t, every):
+    """Return how many times there are from t to the next multiple of `every`, itself included."""
+    return 1 + (-t) % every if every > 0 else np.int64(-1)

@@ -40,6 +40,14 @@ def test_words_equal_those_of_whole_numbers(t, draw):
         assert kernel.uniform(k, t, draw) == literal_uniform(k, t, draw)
 
 
+@pytest.mark.parametrize("n", [1, 2, 3, 100, 2048, 2049, 65_537, 2**31 - 1, 2**32 - 1])
+def test_shares_are_exact(n):
+    rng = np.random.default_rng(n)
+    for u in [0, 1, 2**53 - 1, 2**52, *rng.integers(0, 2**53, 50).tolist()]:
+        found = kernel.split(np.uint64(u), np.uint64(n))
+        assert tuple(map(int, found)) == divmod(u * n, 2**53)
+
+
 def test_normal_is_box_muller():
     k = key(5, "test")
     with np.errstate(over="ignore"):

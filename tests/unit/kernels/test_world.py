@@ -7,7 +7,8 @@ import pytest
 
 import windage as wd
 from tests.models import Weights, random_mdp
-from tests.unit.kernels.test_random import literal_uniform
+from tests.unit.kernels.test_alias import literal_draw
+from tests.unit.kernels.test_random import literal_uniform, literal_word
 from windage.kernels import world as kernel
 from windage.simulate import world_of
 from windage.streams import key
@@ -28,11 +29,9 @@ def literal_step(model, seed, t, pair):
             break
         u -= w
     assert weights[base] > 0
-    rows, table = model.source._alias
     row = base * SPACE.n_pairs + pair
-    place = literal_uniform(key(seed, "world.state"), t, 0) * (rows[row + 1] - rows[row])
-    cell = table[rows[row] + int(place)]
-    after = cell["near"] if place - int(place) < cell["cut"] else cell["far"]
+    u = literal_word(key(seed, "world.state"), t, 0) >> 11
+    after = literal_draw(model.source._alias, row, u)
     mean = sum(w * m.rewards[pair] for w, m in zip(reward_weights, MODELS, strict=False))
     reward = float(literal_uniform(key(seed, "world.reward"), t, 0) < mean)
     return mean, reward, after
@@ -59,15 +58,29 @@ def test_steps_equal_the_definition(schedule, reward_schedule):
             assert (reward, after) == expected[1:]
 
 
+def test_noise_drawn_beforehand_is_that_of_single_steps():
+    model = wd.DriftingMDP.blend(MODELS, Weights(0.2, 0.5, 0.3), horizon=1300)
+    world = world_of(model, 9, 1, 1300)._replace(ahead=7)
+    n = 1290  # not a multiple of what is drawn at a time
+    bases, draws, coins = np.empty(n, np.int32), np.empty(n, np.int64), np.empty(n)
+    with np.errstate(over="ignore"):
+        for i in range(0, n, kernel.AHEAD):
+            kernel.draw_noise(world, 3 + i, i, bases, draws, coins)
+        for i in range(0, n, 13):
+            landed = kernel.land(world, 3 + i, 2, bases[i], draws[i], coins[i])
+            assert landed == kernel.step(world, 3 + i, 2)
+            assert draws[i] == literal_word(world.state_key, 10 + i, 0) >> 11
+
+
 @pytest.mark.parametrize("noise", ["none", "gaussian", "beta", wd.Noise.beta(0.01)])
 def test_noise_keeps_the_mean_it_was_given(noise):
     model = wd.DriftingMDP.blend(MODELS, wd.schedules.Linear(), horizon=2000, noise=noise)
     world = world_of(model, 4, 1, 2000)
     with np.errstate(over="ignore"):
-        drawn = np.array([kernel.reward(world, t, 0.3) for t in range(1, 2001)])
+        drawn = np.array([kernel.reward(world, t, 0.3, 0.5) for t in range(1, 2001)])
         if noise != "gaussian":  # nothing to draw where the mean is an end of [0, 1]
-            assert kernel.reward(world, 1, 0.0) == 0.0
-            assert kernel.reward(world, 1, 1.0) == 1.0
+            assert kernel.reward(world, 1, 0.0, 0.5) == 0.0
+            assert kernel.reward(world, 1, 1.0, 0.5) == 1.0
             assert drawn.min() >= 0
             assert drawn.max() <= 1
     assert abs(drawn.mean() - 0.3) <= 5.5 * drawn.std() / np.sqrt(drawn.size) + 1e-15
