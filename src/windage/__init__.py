@@ -9,10 +9,14 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from windage import _gymnasium
+
 __version__ = "0.1.0"
 
 _HOME = {
     "BORL": "agents.borl",
+    "Binned": "agents.binned",
+    "Binner": "binning",
     "CallOrderError": "errors",
     "ConfidenceRegion": "learn.confidence",
     "DifferentialQ": "agents.diffq",
@@ -60,7 +64,17 @@ _HOME = {
     "regret_terms": "terms",
     "run": "simulate",
 }
-_ROOMS = ("agents", "envs", "masters", "online", "schedules", "simulate", "streams", "testing")
+_ROOMS = (
+    "agents",
+    "envs",
+    "gym",
+    "masters",
+    "online",
+    "schedules",
+    "simulate",
+    "streams",
+    "testing",
+)
 
 __all__ = [
     "BORL",
@@ -73,6 +87,8 @@ __all__ = [
     "SWUCRL2CW",
     "UCRL2",
     "UCRL2B",
+    "Binned",
+    "Binner",
     "CallOrderError",
     "ConfidenceRegion",
     "DifferentialQ",
@@ -105,6 +121,7 @@ __all__ = [
     "envs",
     "evi",
     "gain_lp",
+    "gym",
     "load",
     "load_results",
     "masters",
@@ -121,7 +138,8 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from windage import agents, envs, masters, online, schedules, simulate, streams, testing
+    from windage import agents, envs, gym, masters, online, schedules, simulate, streams, testing
+    from windage.agents.binned import Binned
     from windage.agents.borl import BORL
     from windage.agents.diffq import DifferentialQ
     from windage.agents.doubling import Doubling
@@ -131,6 +149,7 @@ if TYPE_CHECKING:
     from windage.agents.restarts import RestartedUCRL2, VariationAwareUCRL
     from windage.agents.swucrl2cw import SWUCRL2, SWUCRL2CW
     from windage.agents.ucrl2 import SWUCRL, UCRL2, UCRL2B
+    from windage.binning import Binner
     from windage.drift import DriftingMDP
     from windage.drift.files import load
     from windage.errors import (
@@ -175,3 +194,6 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted([*__all__, "__version__"])
+
+
+_gymnasium.register_when_loaded()

@@ -29,6 +29,7 @@ __all__ = [
     "as_integer",
     "as_integers",
     "as_name",
+    "as_range",
     "as_real",
     "as_seed",
     "as_size",
@@ -243,6 +244,18 @@ def as_real(
     if not math.isfinite(number) or below or above:
         raise error(f"{number!r} is not {wanted}", field=field, fix=f"pass {wanted}")
     return number
+
+
+def as_range(value: object, field: str) -> tuple[float, float]:
+    """Return (low, high), two finite numbers that are not the same."""
+    if not isinstance(value, (tuple, list, np.ndarray)) or len(value) != 2:
+        raise InputError(f"{shown(value)} is not a range", field=field, fix="pass (low, high)")
+    low, high = as_real(value[0], f"{field}[0]"), as_real(value[1], f"{field}[1]")
+    if not math.isfinite(high - low) or high <= low:
+        raise InputError(
+            f"({low}, {high}) is empty", field=field, fix="pass (low, high), low < high"
+        )
+    return low, high
 
 
 def as_horizon(value: object, field: str = "horizon") -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -33,8 +34,9 @@ class Run:
     after the last step. With record=k the columns hold the times that are multiples of k; with
     record="totals" they are empty. `mean_rewards` holds r_t(s_t, a_t), what regret is made of; it
     is NaN in a world that does not tell. `episodes` holds those that started in the run, if the
-    agent has episodes. `model` is the `DriftingMDP` it was made in, None for any other world;
-    `agent` the id and configuration of who made it, as plain data, None for an agent of one's own.
+    agent has episodes. `model` is the `DriftingMDP` it was made in, None for a world that has none:
+    of such a run only the reward is known, no regret. `agent` is the id and configuration of who
+    made it, as plain data, None for an agent of one's own.
     """
 
     first: int
@@ -61,9 +63,10 @@ class Run:
         return self.first + self.steps - 1
 
     def __repr__(self) -> str:
+        known = "" if math.isfinite(self.total_mean_reward) else ", reward only"
         return (
             f"Run(t={self.first}..{self.last}, seed={self.seed}, record={self.record!r}, "
-            f"total_reward={self.total_reward:.6g})"
+            f"total_reward={self.total_reward:.6g}{known})"
         )
 
 

@@ -15,9 +15,9 @@ from windage.inputs import LAST_TIME, as_integer, as_seed
 from windage.kernels.play import Block
 from windage.record import Run, Tape
 from windage.spaces import StateActions
-from windage.worlds import Foreign, Problem, Simulator, world_of
+from windage.worlds import Foreign, FunctionWorld, Problem, Simulator, world_of
 
-__all__ = ["Problem", "Run", "Simulator", "run", "world_of"]
+__all__ = ["FunctionWorld", "Problem", "Run", "Simulator", "run", "world_of"]
 
 _BLOCK = 1 << 14  # steps a compiled loop plays at a time: its arrays stay in the cache
 
@@ -94,7 +94,7 @@ def run(
         state = _start_foreign(problem, first, seed, start_state)
         tape = Tape(problem.space, first, n, record, agent)
         state = _play_steps(Foreign(problem, state, first), agent, n, tape, progress, pause)
-    model = problem if isinstance(problem, DriftingMDP) else None
+    model = problem if isinstance(problem, DriftingMDP) else getattr(problem, "model", None)
     return tape.finish(seed, state, agent, model)
 
 

@@ -1,11 +1,16 @@
-"""Agents by id: `windage.agents.make("random", space, horizon=T)`."""
+"""Agents by id: `windage.agents.make("random", space, horizon=T)`.
+
+An id is one of the library's, one that an installed package offers, or `module:Class`.
+"""
 
 from __future__ import annotations
 
 import inspect
 from typing import Any
 
+from windage.agents import own
 from windage.agents.base import Agent, Budgets
+from windage.agents.binned import Binned
 from windage.agents.blob import unpack
 from windage.agents.bob import BOB
 from windage.agents.borl import BORL
@@ -43,6 +48,7 @@ __all__ = [
     "UCRL2",
     "UCRL2B",
     "Agent",
+    "Binned",
     "DifferentialQ",
     "Doubling",
     "FiniteHorizonAgent",
@@ -59,6 +65,7 @@ __all__ = [
     "make",
     "names",
     "parameters",
+    "resolve",
     "restore",
 ]
 
@@ -71,16 +78,16 @@ _BY_ID: dict[str, type[Agent]] = {agent.id: agent for agent in _AGENTS}
 
 
 def names() -> list[str]:
-    """Return the ids of all agents.
+    """Return the ids of all agents, those of installed packages included.
 
     >>> "random" in names()
     True
     """
-    return sorted(_BY_ID)
+    return sorted({*_BY_ID, *own.installed()})
 
 
 def make(
-    id: str | type[Agent],  # noqa: A002
+    id: str | type[Any],  # noqa: A002
     space: StateActions,
     *,
     horizon: int,
@@ -91,12 +98,13 @@ def make(
     """Return the agent with this id, or of this class.
 
     Agents that can be tuned take `budgets=drifting.budgets()`, some of them also a bound on the
-    diameter; agents that see the model take it as `problem=`. `facts` finds all of these.
+    diameter; agents that see the model take it as `problem=`. `facts` finds all of these. A class
+    that is no `windage.agents.Agent` is made with what its constructor asks for.
 
     >>> make("ucrl2", StateActions([2, 2]), horizon=100)
     UCRL2(StateActions.uniform(states=2, actions=2), horizon=100, t=1)
     """
-    kind = get(id)
+    kind = resolve(id)
     for name in ("reward", "transition"):
         if budgets is not None and not hasattr(budgets, name):
             raise InputError(
@@ -104,18 +112,24 @@ def make(
             )
     known = parameters(kind)
     for option in options:
-        if option not in known:
+        if option not in known and not (option == "seed" and own.is_own(kind)):
             raise InputError(
                 "no such parameter",
-                field=f"{kind.id}.{option}",
-                fix="one of: " + ", ".join(sorted(known)),
+                field=f"{own.name_of(kind)}.{option}",
+                fix="one of: " + ", ".join(sorted(known)) if known else "leave it out",
             )
+    if own.is_own(kind):
+        given = {"space": space, "horizon": horizon, "seed": options.pop("seed", 0)}
+        told = {"budgets": budgets, "diameter": diameter}
+        given |= {name: value for name, value in told.items() if value is not None}
+        found: Agent = own.build(kind, given, options)
+        return found
     if "D" in kind.told:
         options["diameter"] = diameter
-    return kind.configured(space, horizon=horizon, budgets=budgets, **options)
+    return kind.configured(space, horizon=horizon, budgets=budgets, **options)  # type: ignore[no-any-return]
 
 
-def facts(id: str | type[Agent], model: Any, **options: Any) -> dict[str, Any]:  # noqa: A002
+def facts(id: str | type[Any], model: Any, **options: Any) -> dict[str, Any]:  # noqa: A002
     """Return what an agent must be told of a model, and no more, as arguments of `make`.
 
     A bound on the diameter is only computed for an agent that has no `window` among its options.
@@ -124,31 +138,57 @@ def facts(id: str | type[Agent], model: Any, **options: Any) -> dict[str, Any]: 
     >>> sorted(facts("swucrl2-cw", wd.envs.make("two-state-cosine")))
     ['budgets']
     """
-    kind = get(id)
+    kind = resolve(id)
+    asks, told = parameters(kind), set(getattr(kind, "told", ()))
     given: dict[str, Any] = {}
-    if "problem" in parameters(kind):
+    if "problem" in asks:
         given["problem"] = model
-    if {"B_r", "B_p", "l"} & set(kind.told):
+    if own.is_own(kind):
+        told |= {"B_r"} if "budgets" in own.parameters_of(kind) else set()
+        told |= {"D"} if "diameter" in own.parameters_of(kind) else set()
+    if {"B_r", "B_p", "l"} & told:
         given["budgets"] = model.budgets()
-    if "D" in kind.told and "window" not in options:
+    if "D" in told and "window" not in options:
         given["diameter"] = model.max_diameter().upper
     return given
 
 
 def get(id: str | type[Agent]) -> type[Agent]:  # noqa: A002
-    """Return the class of an agent; a class of one's own is returned as it is.
+    """Return the class of one of the library's agents; a class of its kind is returned as it is.
 
     >>> get("ucrl2").__name__
     'UCRL2'
     """
     if isinstance(id, type) and issubclass(id, Agent):
         return id
-    return _BY_ID[as_choice(id, "agent", names())]
+    return _BY_ID[as_choice(id, "agent", sorted(_BY_ID))]
 
 
-def parameters(kind: type[Agent]) -> dict[str, inspect.Parameter]:
-    """Return the keyword arguments an agent can be made with, besides its horizon."""
-    known: dict[str, inspect.Parameter] = {}
+def resolve(id: str | type[Any]) -> type[Any]:  # noqa: A002
+    """Return the class an id stands for: the library's, a package's, or that at `module:Class`.
+
+    The current folder is searched for modules too. A class that is not there, or that cannot act
+    and observe, is refused. A class is returned as it is.
+
+    >>> resolve("windage.agents.simple:RandomAgent").__name__
+    'RandomAgent'
+    """
+    if isinstance(id, type):
+        return own.require_player(id)
+    if isinstance(id, str) and ":" in id:
+        return own.load(id)
+    name = as_choice(id, "agent", names())
+    return _BY_ID[name] if name in _BY_ID else own.load(own.installed()[name])
+
+
+def parameters(kind: type[Any]) -> dict[str, inspect.Parameter]:
+    """Return the keyword arguments an agent can be made with, besides space and horizon."""
+    if own.is_own(kind):
+        known = own.parameters_of(kind)
+        return {
+            n: p for n, p in known.items() if n not in ("space", "horizon", "budgets", "diameter")
+        }
+    known = {}
     for base in kind.__mro__:
         if "__init__" not in vars(base):
             continue
@@ -159,7 +199,7 @@ def parameters(kind: type[Agent]) -> dict[str, inspect.Parameter]:
     return {name: p for name, p in known.items() if name not in ("horizon", *kind.fixed)}
 
 
-def restore(state: bytes, **given: Any) -> Agent:
+def restore(state: bytes, **given: Any) -> Any:
     """Return the agent that `agent.state()` saved, whatever its kind.
 
     An agent that sees the model needs it again: `restore(state, problem=model)`.
@@ -167,6 +207,8 @@ def restore(state: bytes, **given: Any) -> Agent:
     blob = unpack(state)
     if blob.agent == Doubling.id:
         return Doubling.from_state(state, **given)
+    if blob.agent == Binned.id:
+        return Binned.from_state(state, **given)
     if blob.agent not in _BY_ID:
         raise StateError(
             f"it holds a {blob.agent!r} agent, which this version does not know",

@@ -7,7 +7,6 @@ that a bad call changes nothing.
 
 from __future__ import annotations
 
-import math
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
@@ -15,12 +14,11 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from typing import Any, ClassVar, NamedTuple, Protocol, Self, TypeVar
 
-import numpy as np
 from numpy.typing import NDArray
 
 from windage.agents.blob import Blob, pack, unpack
-from windage.errors import CallOrderError, HorizonReached, InputError, StateError
-from windage.inputs import as_horizon, as_integer, as_real, as_seed
+from windage.errors import CallOrderError, HorizonReached, StateError
+from windage.inputs import as_horizon, as_integer, as_range, as_real, as_seed
 from windage.spaces import StateActions, as_space
 
 __all__ = ["Agent", "Budgets", "KnownBudgets", "listening", "quietly", "warn"]
@@ -87,7 +85,7 @@ class Agent(ABC):
         self.space = as_space(space)
         self.horizon = as_horizon(horizon)
         self.seed = as_seed(seed)
-        self.reward_range = _reward_range(reward_range)
+        self.reward_range = None if reward_range is None else as_range(reward_range, "reward_range")
         self.t = 1
         """The time of the next decision, from 1 on."""
         self.last_state: int | None = None
@@ -317,16 +315,3 @@ def quietly(kind: type[A], space: StateActions, options: dict[str, Any]) -> A:
     """Make an agent whose warnings somebody else has given, or will give, already."""
     with listening():
         return kind(space, **options)
-
-
-def _reward_range(value: object) -> tuple[float, float] | None:
-    if value is None:
-        return None
-    if not isinstance(value, (tuple, list, np.ndarray)) or len(value) != 2:
-        raise InputError(f"{value!r} is not a range", field="reward_range", fix="pass (low, high)")
-    low, high = as_real(value[0], "reward_range[0]"), as_real(value[1], "reward_range[1]")
-    if not math.isfinite(high - low) or high <= low:
-        raise InputError(
-            f"({low}, {high}) is empty", field="reward_range", fix="pass (low, high), low < high"
-        )
-    return low, high

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from windage.cli import catalogue, demo, models, paper, plan, show, study, trial
+from windage.cli import agent_check, catalogue, demo, models, paper, plan, show, study, trial
 
 __all__ = ["app"]
 
@@ -26,6 +26,7 @@ app.command("show")(show.show)
 app.command("check")(models.check)
 app.command("plan")(plan.plan)
 app.command("paper")(paper.paper)
+app.command("check-agent")(agent_check.check_agent)
 
 
 def _version(wanted: bool) -> None:

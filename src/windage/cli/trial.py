@@ -42,9 +42,8 @@ def agents(
 ) -> None:
     """List the agents and what each must be told, or the parameters of one."""
     import windage as wd
-    from windage.inputs import as_choice
 
-    chosen = [as_choice(name, "agent", wd.agents.names())] if name else wd.agents.names()
+    chosen = [name] if name else wd.agents.names()
     entries = [_entry(one) for one in chosen]
     if as_json:
         print(json.dumps(entries, indent=2))
@@ -65,7 +64,9 @@ def agents(
 
 def trial(
     env: Annotated[str, typer.Argument(help="An environment, or the path of a .npz model.")],
-    agent: Annotated[str, typer.Argument(help="An agent; `windage agents` lists them.")],
+    agent: Annotated[
+        str, typer.Argument(help="An agent (`windage agents` lists them), or module:Class.")
+    ],
     horizon: Annotated[
         int | None,
         typer.Option(
@@ -96,7 +97,7 @@ def trial(
         require_place(output)
     model, summary, title = _find(env, horizon, parse_settings(env_settings or [], "--env-set"))
     learner = _make(agent, model, seed, options)
-    target = output or Path("out") / f"{title}-{agent}.png"
+    target = output or Path("out") / f"{title}-{agent.rpartition(':')[2]}.png"
     require_place(target)
     every = -(-model.horizon // _RECORDED)
     with Progress() as progress:
@@ -115,7 +116,8 @@ def trial(
     print_text(f"{title}: {summary}" if summary else title)
     print_text(f"{agent}: {_summary(type(learner))}")
     table = [*_result(run, regret), *([name, value] for name, value in labels.items())]
-    table += [["is told", _listed(learner.told)]] if learner.told else []
+    told = getattr(learner, "told", ())
+    table += [["is told", _listed(told)]] if told else []
     print_table(["", f"T = {run.steps:,}, seed {seed}"], [*table, ["steps a second", speed]])
     if regret.total < 0:
         print_text(regret.explain())
@@ -221,15 +223,15 @@ def _make(name: str, model: DriftingMDP, seed: int, options: dict[str, Any]) -> 
 def _entry(name: str) -> dict[str, Any]:
     import windage as wd
 
-    kind = wd.agents.get(name)
+    kind = wd.agents.resolve(name)
     parameters = wd.agents.parameters(kind)
     return {
         "id": name,
         "summary": _summary(kind),
-        "told": list(kind.told),
-        "covers_drift": kind.covers_drift,
-        "bound": kind.bound,
-        "source": kind.source,
+        "told": list(getattr(kind, "told", ())),
+        "covers_drift": getattr(kind, "covers_drift", None),
+        "bound": getattr(kind, "bound", "none"),
+        "source": getattr(kind, "source", f"{kind.__module__}:{kind.__qualname__}"),
         "parameters": {
             option: _default(kind, option, parameter) for option, parameter in parameters.items()
         },
@@ -249,14 +251,15 @@ def _tell(entry: dict[str, Any]) -> None:
     print(f"`windage try ENV {entry['id']} --set NAME=VALUE` runs it.")
 
 
-def _default(kind: type[Agent], name: str, parameter: inspect.Parameter) -> str:
+def _default(kind: type[Any], name: str, parameter: inspect.Parameter) -> str:
     if name == "problem":
         return "the model"
     if name == "radii" and parameter.default is None:
         return str(getattr(kind, "default_radii", None))
     if parameter.default is not parameter.empty:
         return str(parameter.default)
-    return f"tuned to {' and '.join(kind.told)}" if kind.told else "must be set"
+    told = getattr(kind, "told", ())
+    return f"tuned to {' and '.join(told)}" if told else "must be set"
 
 
 def _claim(entry: dict[str, Any]) -> str:

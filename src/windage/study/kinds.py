@@ -151,7 +151,7 @@ def agent_parameters(id: str, field: str) -> dict[str, Any]:  # noqa: A002
 
 def agent_kind(id: str, field: str) -> Any:  # noqa: A002
     """Return the class of an agent by its id or as `module:Class`."""
-    return imported(id, field) if ":" in id else _named(lambda: agents.get(id), field)
+    return imported(id, field) if ":" in id else _named(lambda: agents.resolve(id), field)
 
 
 def versioned(id: str) -> str:  # noqa: A002

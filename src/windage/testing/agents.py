@@ -11,7 +11,7 @@ import random
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -29,7 +29,7 @@ from windage.testing.durability import check_bad_calls, check_memory, check_resu
 from windage.testing.playing import Path, asked, play, require, saved
 from windage.worlds import Simulator
 
-__all__ = ["check_agent"]
+__all__ = ["Check", "agent_checks", "check_agent"]
 
 Maker = Callable[[StateActions, int, int], Any]
 
@@ -57,8 +57,9 @@ def check_agent(
     ----------
     make
         A function of (space, horizon, seed) that returns a new agent, a subclass of
-        `windage.agents.Agent`, or an id. An agent needs `act(s)` and `observe(s, a, reward,
-        s_next)`; it is saved and restored if it has `state()` and `from_state(data)`.
+        `windage.agents.Agent`, an id, or `module:Class`. An agent needs `act(s)` and
+        `observe(s, a, reward, s_next)`; it is saved and restored if it has `state()` and
+        `from_state(data)`.
     horizon
         How long to play where it takes long to see: memory is watched over the second half, from
         1,000 steps on.
@@ -72,6 +73,21 @@ def check_agent(
     >>> check_agent("random", horizon=300)
     >>> check_agent(lambda space, horizon, seed: agents.UCRL2(space, horizon=horizon, seed=seed))
     """
+    for check in agent_checks(make, horizon=horizon, seed=seed, problem=problem):
+        check()
+
+
+def agent_checks(
+    make: Maker | type[Agent] | str,
+    *,
+    horizon: int = 2000,
+    seed: int = 0,
+    problem: DriftingMDP | None = None,
+) -> list[Check]:
+    """Return the promises of an agent as checks, in the order in which to run them.
+
+    The arguments are those of `check_agent`. Each check raises `AssertionError` with what it found.
+    """
     T, seed = as_integer(horizon, "horizon", low=8), as_seed(seed)
     world = _world(T) if problem is None else problem
     if not isinstance(world, DriftingMDP) or world.horizon < T:
@@ -80,24 +96,59 @@ def check_agent(
             field="problem",
             fix="pass a model with a larger horizon, or none",
         )
-    with _global_generators():
-        _check_all(make, world, T, seed)
-
-
-def _check_all(make: Any, world: DriftingMDP, T: int, seed: int) -> None:
     made, told, short = _maker(make, world), _told(make, world), min(_SHORT, T)
-    _check_interface(made(seed))
-    alone = _check_calls(made(seed), world, seed, short)
-    _check_twins(made(seed), made(seed), world, seed, alone)
-    _check_global_randomness(made, world, seed, alone)
-    if not told:
-        _check_future(make, T, seed)
-    _check_loop(made(seed), world, seed, alone)
-    for cut in sorted({1, short // 3, short - 1}):
-        check_resume(made(seed), world, seed, alone, cut, told)
-    check_bad_calls(made(seed), world, seed)
-    if T >= _LONG:
-        check_memory(lambda: made(seed), world.space, T)
+    alone: Path = []  # filled by the second check, for others to be compared with
+
+    def resume() -> None:
+        for cut in sorted({1, short // 3, short - 1}):
+            check_resume(made(seed), world, seed, alone, cut, told)
+
+    found = [
+        Check("has act and observe", lambda: _check_interface(made(seed))),
+        Check(
+            "plays actions that exist",
+            lambda: alone.extend(play(made(seed), Simulator(world, seed), short)),
+        ),
+        Check(
+            "two of them made alike act alike, side by side",
+            lambda: _check_twins(made(seed), made(seed), world, seed, alone),
+        ),
+        Check(
+            "gives the same action when asked again",
+            lambda: _check_calls(made(seed), world, seed, alone),
+        ),
+        Check(
+            "leaves the global random generators alone",
+            lambda: _check_global_randomness(made, world, seed, alone),
+        ),
+        Check("does not know the future", lambda: _check_future(make, T, seed)),
+        Check(
+            "windage.run plays what act and observe play",
+            lambda: _check_loop(made(seed), world, seed, alone),
+        ),
+        Check("saved and restored, goes on as if never stopped", resume),
+        Check(
+            "refuses impossible calls and stays as it was",
+            lambda: check_bad_calls(made(seed), world, seed),
+        ),
+        Check("its memory stops growing", lambda: check_memory(lambda: made(seed), world.space, T)),
+    ]
+    skipped = {"does not know the future"} if told else set()
+    if T < _LONG:
+        skipped.add("its memory stops growing")
+    return [check for check in found if check.promise not in skipped]
+
+
+class Check(NamedTuple):
+    """One promise of an agent, and how to check it."""
+
+    promise: str
+    run: Callable[[], None]
+
+    def __call__(self) -> None:
+        """Raise `AssertionError` if the promise is broken; put the global generators back."""
+        with _global_generators():
+            self.run()
 
 
 def _world(horizon: int) -> DriftingMDP:
@@ -122,9 +173,9 @@ def _maker(
     """Return how to make an agent for this world from a seed; its parameters are not judged."""
     space, horizon = world.space, world.horizon
     if isinstance(make, str) or (isinstance(make, type) and issubclass(make, Agent)):
-        kind = agents.get(make) if isinstance(make, str) else make
+        kind = agents.resolve(make) if isinstance(make, str) else make
         options: dict[str, Any] = {**_told(make, world), "budgets": budgets or world.budgets()}
-        if "D" in kind.told:
+        if "D" in getattr(kind, "told", ()):
             options["diameter"] = diameter or world.max_diameter().upper
 
         def made(seed: int) -> Any:
@@ -156,7 +207,7 @@ def _maker(
 
 def _told(make: Any, world: DriftingMDP) -> dict[str, DriftingMDP]:
     """Return the model, for an agent that must see it."""
-    kind = agents.get(make) if isinstance(make, str) else make
+    kind = agents.resolve(make) if isinstance(make, str) else make
     sees = isinstance(kind, type) and "problem" in agents.parameters(kind)
     return {"problem": world} if sees else {}
 
@@ -170,21 +221,20 @@ def _check_interface(agent: Any) -> None:
         )
 
 
-def _check_calls(agent: Any, world: DriftingMDP, seed: int, steps: int) -> Path:
-    """Ask twice before every step; returns the path, for others to be compared with."""
-    alone, simulator = [], Simulator(world, seed)
-    for t in range(1, steps + 1):
+def _check_calls(agent: Any, world: DriftingMDP, seed: int, alone: Path) -> None:
+    """Ask twice before every step: the path is that of an agent that was asked once."""
+    simulator = Simulator(world, seed)
+    fix = "decide once, keep the decision until observe, and draw nothing when asked again"
+    for t, (_, once, _) in enumerate(alone, 1):
         s = simulator.state
         a = asked(agent, world.space, s, t)
         before = saved(agent)
         again = asked(agent, world.space, s, t)
-        fix = "decide once, keep the decision until observe, and draw nothing when asked again"
         require(again == a, f"t={t}: act({s}) returned {a}, and {again} when asked again", fix)
         require(saved(agent) == before, f"t={t}: asking again changed the state", fix)
+        require(a == once, f"t={t}: asked twice before, act({s}) returned {a}, not {once}", fix)
         reward, after = simulator.step(a)
         agent.observe(s, a, reward, after)
-        alone.append((s, a, reward))
-    return alone
 
 
 def _check_twins(one: Any, other: Any, world: DriftingMDP, seed: int, alone: Path) -> None:

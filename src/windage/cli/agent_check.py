@@ -1,0 +1,40 @@
+"""`windage check-agent`: the promises of an agent of one's own, checked one by one."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from windage.cli.progress import Progress
+from windage.cli.tables import print_text
+
+
+def check_agent(
+    agent: Annotated[
+        str, typer.Argument(metavar="AGENT", help="module:Class, or the id of an agent.")
+    ],
+    horizon: Annotated[
+        int, typer.Option("-T", "--horizon", metavar="N", help="How many steps to play.")
+    ] = 2000,
+    seed: Annotated[int, typer.Option(help="Of the agent and of the world.")] = 0,
+) -> None:
+    """Check that an agent keeps what windage asks of every agent; exit 1 if it does not."""
+    from windage import agents
+    from windage.testing import findings
+
+    agents.resolve(agent)  # what is not there is the caller's mistake, not a finding
+    with Progress() as progress:
+        found = findings(agent, horizon=horizon, seed=seed, before=progress)
+    for one in found:
+        if one.kept is not None:
+            print_text(f"{'ok  ' if one.kept else 'FAIL'} {one.promise}")
+        if one.kept is False:
+            print_text(f"     {one.found}")
+    broken = sum(one.kept is False for one in found)
+    unseen = sum(one.kept is None for one in found)
+    if broken:
+        rest = f"; {unseen} more were not checked, since it does not play" if unseen else ""
+        print(f"{agent} breaks {broken} of {len(found)} promises{rest}")
+        raise typer.Exit(1)
+    print(f"{agent} keeps all {len(found)} promises")

@@ -1,0 +1,77 @@
+"""What the suite for agents finds, promise by promise, instead of the first thing that is wrong."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import windage
+from windage.agents.base import Agent
+from windage.testing.agents import Maker, agent_checks
+
+__all__ = ["Finding", "findings"]
+
+_HOME = Path(windage.__file__).parent
+_NEEDED = 2  # the first two checks: without legal actions there is nothing to compare with
+
+
+class Finding(NamedTuple):
+    """One promise; whether it is kept, None if that was not checked; what was found if not."""
+
+    promise: str
+    kept: bool | None
+    found: str
+
+
+def findings(
+    make: Maker | type[Agent] | str,
+    *,
+    horizon: int = 2000,
+    seed: int = 0,
+    before: Callable[[str], None] | None = None,
+) -> list[Finding]:
+    """Return what each check of `check_agent` finds; an agent that raises is a finding too.
+
+    Parameters
+    ----------
+    make, horizon, seed
+        As in `check_agent`.
+    before
+        Called with the promise that is about to be checked.
+
+    Examples
+    --------
+    >>> all(one.kept for one in findings("random", horizon=300))
+    True
+    """
+    found: list[Finding] = []
+    for check in agent_checks(make, horizon=horizon, seed=seed):
+        if any(one.kept is False for one in found[:_NEEDED]):
+            found.append(Finding(check.promise, None, "not checked: it does not play yet"))
+            continue
+        if before is not None:
+            before(check.promise)
+        try:
+            check()
+        except AssertionError as err:
+            found.append(Finding(check.promise, False, str(err) or _raised(err)))
+        except Exception as err:
+            found.append(Finding(check.promise, False, _raised(err)))
+        else:
+            found.append(Finding(check.promise, True, ""))
+    return found
+
+
+def _raised(err: Exception) -> str:
+    """Return what was raised, and the last line of the agent's own code on the way there."""
+    said = f"raised {type(err).__name__}" + (f": {err}" if str(err) else "")
+    lines = list(_own_lines(err))
+    return f"{said} ({lines[-1]})" if lines else said
+
+
+def _own_lines(err: BaseException) -> Iterator[str]:
+    for frame in traceback.extract_tb(err.__traceback__):
+        if _HOME not in Path(frame.filename).parents:
+            yield f"{Path(frame.filename).name}:{frame.lineno}, in {frame.name}"

@@ -1,0 +1,101 @@
+"""`windage check-agent` and `windage try` with an agent of one's own."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.e2e.commands import refused, windage
+
+MODULE = '''
+class Careful:
+    """Always plays action 0, and checks what it is told."""
+
+    def __init__(self, space, horizon, seed=0):
+        self.space, self.pending, self.t = space, None, 1
+
+    def act(self, s):
+        self.pending = self.space.check_state(s)
+        return 0
+
+    def observe(self, s, a, reward, s_next):
+        self.space.pair(s, a), self.space.check_state(s_next)
+        if self.pending != s or not -1e9 < reward < 1e9:
+            raise ValueError("not asked for, or no number")
+        self.pending, self.t = None, self.t + 1
+
+class Hoarder(Careful):
+    past = []
+    def observe(self, s, a, reward, s_next):
+        super().observe(s, a, reward, s_next)
+        self.kept = getattr(self, "kept", []) + [(s, a, float(reward))]
+
+class Guessing(Careful):
+    def act(self, s):
+        import random
+        super().act(s)
+        return random.randrange(int(self.space.counts[s]))
+
+class Wild(Careful):
+    def act(self, s):
+        return 7
+
+class Crashing(Careful):
+    def act(self, s):
+        return [][s]
+'''
+
+
+@pytest.fixture
+def folder(here):
+    (here / "mine.py").write_text(MODULE)
+    return here
+
+
+def test_an_agent_that_keeps_its_promises(folder):
+    done = windage("check-agent", "mine:Careful", cwd=folder)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.endswith("mine:Careful keeps all 10 promises\n")
+    assert done.stdout.count("ok  ") == 10
+
+
+@pytest.mark.parametrize(
+    ("name", "promise", "found"),
+    [
+        ("Hoarder", "its memory stops growing", "keep counts or a window, not the history"),
+        ("Guessing", "leaves the global random generators alone", "draw from a generator"),
+        ("Wild", "plays actions that exist", "act(0) returned 7, which s=0 does not offer"),
+        (
+            "Crashing",
+            "plays actions that exist",
+            "raised IndexError: list index out of range (mine",
+        ),
+    ],
+)
+def test_a_broken_promise_is_named_with_what_to_do(folder, name, promise, found):
+    done = windage("check-agent", f"mine:{name}", "-T", "1000", cwd=folder)
+    assert done.returncode == 1
+    assert "Traceback" not in done.stderr
+    lines = done.stdout.splitlines()
+    place = lines.index(f"FAIL {promise}")
+    assert found in lines[place + 1]
+    assert f"mine:{name} breaks" in lines[-1]
+
+
+def test_an_agent_of_ones_own_is_tried(folder):
+    done = windage("try", "riverswim", "mine:Careful", "-T", "500", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert "regret of the path" in done.stdout
+    assert (folder / "out" / "riverswim-v0-Careful.png").stat().st_size > 1000
+
+
+@pytest.mark.parametrize(
+    ("place", "said"),
+    [
+        ("mine:Nobody", "'mine' has no 'Nobody'. Fix: one of: Careful"),
+        ("nowhere:A", "there is no module 'nowhere'"),
+        ("ucrl3", "no such choice: 'ucrl3'"),
+    ],
+)
+def test_what_is_no_agent_is_refused(folder, capsys, monkeypatch, place, said):
+    monkeypatch.syspath_prepend(str(folder))
+    assert said in refused(capsys, "check-agent", place)
