@@ -6,7 +6,18 @@ from typing import Annotated
 
 import typer
 
-from windage.cli import agent_check, catalogue, demo, models, paper, plan, show, study, trial
+from windage.cli import (
+    agent_check,
+    catalogue,
+    demo,
+    models,
+    paper,
+    plan,
+    results,
+    show,
+    study,
+    trial,
+)
 
 __all__ = ["app"]
 
@@ -20,6 +31,8 @@ app = typer.Typer(
 app.command("demo")(demo.demo)
 app.command("try")(trial.trial)
 app.command("run")(study.run)
+app.command("verify")(results.verify)
+app.command("diff")(results.diff)
 app.command("envs")(catalogue.envs)
 app.command("agents")(trial.agents)
 app.command("show")(show.show)

@@ -11,9 +11,11 @@ import typer
 from windage.cli.tables import print_table, print_text
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from windage.study.runner import Status, Summary
 
-__all__ = ["run"]
+__all__ = ["find_own_classes", "run"]
 
 _FAILED = 1
 _SHOWN = 10  # failures that are printed; all are in timings.jsonl
@@ -39,8 +41,7 @@ def run(
     """Make the runs a study asks for; started again, it goes on where it was stopped."""
     import windage as wd
 
-    for folder in (Path.cwd(), study.absolute().parent):
-        sys.path.insert(0, str(folder))  # where classes of one's own are looked for
+    find_own_classes(study.parent)
     asked = wd.Study.load(study)
     with _Display() as display:
         try:
@@ -58,6 +59,13 @@ def run(
             )
             raise
     _report(asked.name, output, done)
+
+
+def find_own_classes(folder: Path) -> None:
+    """Let `module:Class` be found where one stands, and in a folder."""
+    for place in (Path.cwd(), folder.absolute()):
+        if str(place) not in sys.path:
+            sys.path.insert(0, str(place))
 
 
 def _report(name: str, folder: Path, done: Summary) -> None:
@@ -84,12 +92,11 @@ def _report(name: str, folder: Path, done: Summary) -> None:
         raise typer.Exit(_FAILED)
 
 
-def _print_means(results: object) -> None:
+def _print_means(results: pl.DataFrame) -> None:
     """Print the mean of every agent, with its interval."""
     from windage.study.compare import measure, summaries
 
-    assert hasattr(results, "columns")
-    by = measure(results)  # type: ignore[arg-type]
+    by = measure(results)
     rows = [
         [
             cell.environment,
@@ -99,7 +106,7 @@ def _print_means(results: object) -> None:
             f"{cell.mean.estimate:,.1f}",
             f"{cell.mean.low:,.1f} to {cell.mean.high:,.1f}",
         ]
-        for cell in summaries(results)  # type: ignore[arg-type]
+        for cell in summaries(results)
     ]
     name = by.replace("_", " ")
     print_table(["environment", "T", "agent", "seeds", f"mean {name}", "95 % interval"], rows)

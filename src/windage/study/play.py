@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from windage import agents, envs
@@ -28,7 +29,7 @@ from windage.simulate import run
 from windage.study.kinds import Player, World
 from windage.study.tables import ORACLE, RUN, encode
 
-__all__ = ["Gains", "Outcome", "Stopped", "Task", "every", "play", "solve"]
+__all__ = ["Gains", "Outcome", "Stopped", "Task", "every", "gains_of", "play", "solve"]
 
 POINTS = 200
 """About so many times of a run are kept in its curves."""
@@ -145,6 +146,12 @@ def solve(world: World) -> Outcome:
         "cumulative": np.append(sums, total) if sums.size < times.size else sums,
     }
     return _outcome(encode(row, ORACLE), start)
+
+
+def gains_of(row: pl.DataFrame) -> Gains:
+    """Return what runs are measured by, from the oracle's file."""
+    cumulative = row["cumulative"][0].to_numpy()
+    return Gains(cumulative, row["total"][0], row["error"][0])
 
 
 def text_of(world: World) -> str:

@@ -17,7 +17,7 @@ from windage.errors import InputError
 from windage.inputs import as_choice, as_integer
 from windage.study.play import Gains, Outcome, Task, play
 
-__all__ = ["EXECUTORS", "Pool", "cores", "opened"]
+__all__ = ["EXECUTORS", "Pool", "cores", "opener"]
 
 EXECUTORS = ("threads", "processes", "dask")
 _MOST_WORKERS = 4096
@@ -52,24 +52,26 @@ def cores() -> int:
     return os.cpu_count() or 1
 
 
-def opened(
+def opener(
     executor: str | Executor, workers: int | None, scheduler: str | None
-) -> contextlib.AbstractContextManager[Pool]:
-    """Return the pool that is asked for; it is closed at the end of a `with` block."""
+) -> Callable[[], contextlib.AbstractContextManager[Pool]]:
+    """Return what opens the pool that is asked for; it is closed at the end of a `with` block."""
     if workers is not None:
         as_integer(workers, "workers", low=1, high=_MOST_WORKERS)
     if isinstance(executor, Executor):
-        return _given(executor, workers or cores())
+        return lambda: _given(executor, workers or cores())
     kind = as_choice(executor, "executor", EXECUTORS)
-    if scheduler is not None and kind != "dask":
+    if (scheduler is None) == (kind == "dask"):
         raise InputError(
-            f"{scheduler!r} is the address of a cluster, the executor is {kind}",
+            "the address of the cluster is missing" if scheduler is None
+            else f"{scheduler!r} is the address of a cluster, the executor is {kind}",
             field="scheduler",
-            fix='leave it out, or choose the executor "dask"',
-        )
-    if kind == "dask":
-        return _dask(scheduler, workers)
-    return (_threads if kind == "threads" else _processes)(workers or cores())
+            fix="pass one such as tcp://10.0.0.1:8786" if scheduler is None
+            else 'leave it out, or choose the executor "dask"',
+        )  # fmt: skip
+    if scheduler is not None:
+        return lambda: _dask(scheduler, workers)
+    return lambda: (_threads if kind == "threads" else _processes)(workers or cores())
 
 
 @contextlib.contextmanager
@@ -135,14 +137,8 @@ def _play_in_process(task: Task, gains: Gains | None) -> Outcome:
 
 
 @contextlib.contextmanager
-def _dask(scheduler: str | None, workers: int | None) -> Iterator[Pool]:
+def _dask(scheduler: str, workers: int | None) -> Iterator[Pool]:
     """Use a cluster; the scheduler gives runs of a worker that dies to another."""
-    if scheduler is None:
-        raise InputError(
-            "the address of the cluster is missing",
-            field="scheduler",
-            fix="pass the scheduler's address, such as tcp://10.0.0.1:8786",
-        )
     try:
         import distributed
     except ImportError:
@@ -166,4 +162,4 @@ def _dask(scheduler: str | None, workers: int | None) -> Iterator[Pool]:
         try:
             yield Pool(workers or max(1, threads), pool.submit, play, lambda: None)
         finally:
-            pool.shutdown(wait=False, cancel_futures=True)
+            pool.shutdown(wait=False)  # takes back what has not been done

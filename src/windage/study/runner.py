@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-import itertools
 import warnings
 from collections.abc import Callable, Iterable
-from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Executor, Future
-from concurrent.futures import wait as wait_for
+from concurrent.futures import Executor
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import msgspec
-import numpy as np
 
 from windage import errors
 from windage.agents.base import Agent, listening
@@ -22,8 +19,9 @@ from windage.drift import DriftingMDP
 from windage.errors import StateError, WindageError
 from windage.simulate import run as run_agent
 from windage.study import pools
+from windage.study.crew import Crew, Job
 from windage.study.planning import Plan, plan, versions
-from windage.study.play import Gains, Outcome, Stopped, Task, solve
+from windage.study.play import Gains, Outcome, Task, gains_of, play, solve
 from windage.study.pools import Pool
 from windage.study.spec import Spec
 from windage.study.store import Asked, Manifest, Store
@@ -31,9 +29,6 @@ from windage.study.store import Asked, Manifest, Store
 __all__ = ["Failure", "Status", "Summary", "run_study"]
 
 _WARM_UP = 16  # steps that compile a learner
-_BEYOND = 2  # runs that wait at a worker's door
-_STRIKES = 3  # so often a run may take its worker down with it
-_LOOK = 0.25  # seconds between two looks at who is running
 
 
 @dataclass(frozen=True)
@@ -111,12 +106,12 @@ def run_study(
     progress: Callable[[Status], None] = lambda status: None,  # noqa: ARG005
 ) -> Summary:
     """Make the runs of a study that are not in its folder yet."""
-    opened = pools.opened(executor, workers, scheduler)
+    open_pool = pools.opener(executor, workers, scheduler)
     status = Status()
     progress(status)
     asked = plan(spec)
     with Store.opened(folder) as store:
-        return _Session(store, asked, status, progress).run(opened)
+        return _Session(store, asked, status, progress).run(open_pool)
 
 
 class _Session:
@@ -136,94 +131,66 @@ class _Session:
         self.said: set[tuple[str, str]] = set()
         self.labels = {one.key: one for one in reversed(self.manifest.runs)}
 
-    def run(self, opened: Any) -> Summary:
+    def run(self, open_pool: Callable[[], AbstractContextManager[Pool]]) -> Summary:
         """Read what is there, make what is missing."""
         store, status = self.store, self.status
         store.write_manifest(_with_history(self.manifest, store))
         self._stage("reading")
-        missing = [key for key in self.tasks if not self._whole("runs", key)]
-        oracles = {self.labels[key].oracle for key in missing}
-        oracles |= {one.oracle for one in self.manifest.runs}
-        status.total = len(self.tasks)
-        status.kept = len(self.tasks) - len(missing)
-        to_solve = [key for key in sorted(filter(None, oracles)) if not self._solved(key)]
-        todo = [self.tasks[key] for key in missing]
+        todo = [task for key, task in self.tasks.items() if not self._whole("runs", key)]
         todo.sort(key=lambda task: task.seed)  # whole seeds first: pairs can be compared early
+        status.total = len(self.tasks)
+        status.kept = len(self.tasks) - len(todo)
         status.steps_to_do = sum(self.labels[task.key].horizon for task in todo)
+        oracles = dict.fromkeys(one.oracle for one in self.manifest.runs if one.oracle)
+        to_solve = [key for key in oracles if not self._solved(key)]
         if todo or to_solve:
             self._stage("compiling")
             _warm_up(todo, oracle=bool(to_solve))
-            self._make(opened, to_solve, todo)
+            with Crew(open_pool) as crew:
+                self._stage("oracles")
+                self._all(crew, self._oracles(to_solve), self._keep_oracle)
+                self._stage("runs")
+                self._all(crew, self._runs(todo), self._keep_run)
         return self._summary()
 
-    def _make(self, opened: Any, to_solve: list[str], todo: list[Task]) -> None:
+    def _oracles(self, keys: list[str]) -> Iterable[Job]:
         worlds = {task.world.key: task.world for task in self.tasks.values()}
-        with opened as pool:
-            try:
-                self._stage("oracles")
-                jobs = [
-                    _Job(key, f"the oracle of {self._place(key)}", solve, (worlds[key],), 0)
-                    for key in to_solve
-                ]
-                self._all(pool, jobs, self._keep_oracle)
-                self._stage("runs")
-                self._all(pool, self._runs(pool, todo), self._keep_run)
-            except BaseException:
-                pool.stop()
-                raise
+        places = {one.oracle: one for one in reversed(self.manifest.runs)}
+        for key in keys:
+            place = f"{places[key].environment}, T = {places[key].horizon:,}"
+            yield Job(key, f"the oracle of {place}", solve, (worlds[key],))
 
-    def _runs(self, pool: Pool, todo: list[Task]) -> Iterable[_Job]:
+    def _runs(self, todo: list[Task]) -> Iterable[Job]:
         for task in todo:
             asked = self.labels[task.key]
             if asked.oracle is not None and asked.oracle not in self.gains:
                 self._fail(_name(asked), "its oracle failed")
                 continue
             gains = None if asked.oracle is None else self.gains[asked.oracle]
-            yield _Job(task.key, _name(asked), pool.play, (task, gains), asked.horizon)
+            yield Job(task.key, _name(asked), play, (task, gains), asked.horizon)
 
-    def _all(self, pool: Pool, jobs: Iterable[_Job], keep: Callable[[_Job, Outcome], None]) -> None:
-        """Hand out jobs, a few more at a time than there are workers; keep what comes back."""
-        waiting = iter(jobs)
-        flying: dict[Future[Outcome], _Job] = {}
-        while True:
-            room = pool.workers + min(_BEYOND, pool.workers) - len(flying)
-            for job in itertools.islice(waiting, max(0, room)):
-                flying[pool.submit(job.work, *job.arguments)] = job
-            if not flying:
-                return
-            self.status.running = [job.name for job in flying.values()][: pool.workers]
-            self.progress(self.status)
-            done, _ = wait_for(flying, timeout=_LOOK, return_when=FIRST_COMPLETED)
-            for future in done:
-                job = flying.pop(future)
-                outcome = self._outcome(job, future)
-                if outcome is not None:
-                    keep(job, outcome)
+    def _all(self, crew: Crew, jobs: Iterable[Job], keep: Callable[[Job, Outcome], None]) -> None:
+        """Keep what the workers make; what fails is noted, and the others go on."""
+        for job, ended in crew.results(jobs, self._running):
+            if isinstance(ended, Outcome):
+                keep(job, ended)
+                continue
+            kind = "" if isinstance(ended, WindageError) else f"{type(ended).__name__}: "
+            self._fail(job.name, f"{kind}{ended}")
+            self.store.note(
+                {"kind": "failure", "key": job.key, "why": f"{kind}{ended}", "finished": _now()}
+            )
 
-    def _outcome(self, job: _Job, future: Future[Outcome]) -> Outcome | None:
-        """Return what a job has made; whatever an agent raises is its own failure."""
-        try:
-            return future.result()
-        except (BrokenExecutor, CancelledError) as err:
-            raise StateError(
-                f"a worker died or was taken away at {job.name} ({err or type(err).__name__})",
-                field="executor",
-                fix="run the study again, it goes on from here; fewer workers need less memory",
-            ) from None
-        except Stopped:
-            raise
-        except Exception as err:
-            why = str(err) if isinstance(err, WindageError) else f"{type(err).__name__}: {err}"
-            self._fail(job.name, why)
-            self.store.note({"kind": "failure", "key": job.key, "why": why, "finished": _now()})
-            return None
+    def _running(self, names: list[str]) -> None:
+        self.status.running = names
+        self.progress(self.status)
 
     def _fail(self, what: str, why: str) -> None:
         self.failures.append(Failure(what, why))
         self.status.failed += 1
         self.progress(self.status)
 
-    def _keep_run(self, job: _Job, outcome: Outcome) -> None:
+    def _keep_run(self, job: Job, outcome: Outcome) -> None:
         self.store.keep("runs", job.key, outcome, _now())
         self.status.made += 1
         self.status.steps += job.steps
@@ -235,7 +202,7 @@ class _Session:
                 warnings.warn(said, getattr(errors, kind, UserWarning), stacklevel=2)
         self.progress(self.status)
 
-    def _keep_oracle(self, job: _Job, outcome: Outcome) -> None:
+    def _keep_oracle(self, job: Job, outcome: Outcome) -> None:
         self.store.keep("oracles", job.key, outcome, _now())
         self._solved(job.key)
 
@@ -245,8 +212,7 @@ class _Session:
             return False
         row = self.store.oracle(key)
         assert row is not None
-        cumulative = np.asarray(row["cumulative"][0], dtype=np.float64)
-        self.gains[key] = Gains(cumulative, row["total"][0], row["error"][0])
+        self.gains[key] = gains_of(row)
         return True
 
     def _whole(self, kind: str, key: str) -> bool:
@@ -272,23 +238,9 @@ class _Session:
             hash=results_hash(self.store, self.manifest) if whole else "",
         )
 
-    def _place(self, oracle: str) -> str:
-        return next(one.environment for one in self.manifest.runs if one.oracle == oracle)
-
     def _stage(self, name: str) -> None:
         self.status.stage, self.status.running = name, []
         self.progress(self.status)
-
-
-@dataclass(frozen=True)
-class _Job:
-    """Something for a worker to do."""
-
-    key: str
-    name: str
-    work: Callable[..., Outcome]
-    arguments: tuple[Any, ...]
-    steps: int
 
 
 def results_hash(store: Store, manifest: Manifest) -> str:

@@ -1,0 +1,179 @@
+"""`verify`: whether results are whole, and whether they come out the same today."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from windage.errors import StateError, WindageError
+from windage.inputs import as_integer
+from windage.streams import stream
+from windage.study.play import Gains, Task, gains_of, play, solve
+from windage.study.pools import cores
+from windage.study.store import Manifest, Store
+from windage.study.tables import ORACLE, RUN, decode
+
+__all__ = ["Difference", "Verification", "verify"]
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A result that came out differently, and in which columns."""
+
+    what: str
+    columns: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Verification:
+    """What was looked at and what was found.
+
+    Attributes
+    ----------
+    files
+        Result files that were read to the last bit.
+    recomputed
+        Results that were computed again: runs, and the oracles they are measured by.
+    missing
+        Runs that the study asks for and that are not there.
+    damaged
+        Files that are not as they were written.
+    different
+        Results that came out differently.
+    versions
+        What differs between the versions of then and of now: name, then, now.
+    """
+
+    files: int
+    recomputed: int
+    missing: int
+    damaged: tuple[str, ...]
+    different: tuple[Difference, ...]
+    versions: tuple[tuple[str, str, str], ...]
+
+    @property
+    def holds(self) -> bool:
+        """Whether nothing is damaged and all that was recomputed is the same."""
+        return not self.damaged and not self.different
+
+
+def verify(
+    folder: str | Path,
+    *,
+    sample: int | None = 5,
+    seed: int = 0,
+    progress: Callable[[str], None] = lambda what: None,  # noqa: ARG005
+) -> Verification:
+    """Read all files of a study, compute some of them again, and compare; nothing is changed.
+
+    Parameters
+    ----------
+    folder
+        What `windage run -o` wrote.
+    sample
+        How many runs to compute again; None: all of them.
+    seed
+        Names the sample.
+    progress
+        Called with what is being done.
+    """
+    from windage.study.planning import versions
+
+    if sample is not None:
+        as_integer(sample, "sample", low=0)
+    store = Store.found(folder)
+    manifest = store.manifest()
+    progress("reading")
+    runs = dict.fromkeys(asked.key for asked in manifest.runs)
+    oracles = dict.fromkeys(asked.oracle for asked in manifest.runs if asked.oracle)
+    damaged: list[str] = []
+    there = [key for key in runs if _whole(store.run, key, damaged)]
+    solved = [key for key in oracles if _whole(store.oracle, key, damaged)]
+    tasks = _tasks(manifest)
+    chosen = [tasks[key] for key in _sample(there, sample, seed)]
+    different = tuple(_recomputed(store, manifest, chosen, progress))
+    worlds = {task.world.key for task in chosen} & oracles.keys()
+    now, then = versions(), manifest.versions
+    return Verification(
+        files=len(there) + len(solved),
+        recomputed=len(chosen) + len(worlds),
+        missing=len(runs) - len(there),
+        damaged=tuple(damaged),
+        different=different,
+        versions=tuple(
+            (name, then.get(name, "-"), now.get(name, "-"))
+            for name in sorted(then.keys() | now.keys())
+            if then.get(name) != now.get(name)
+        ),
+    )
+
+
+def _recomputed(
+    store: Store, manifest: Manifest, chosen: list[Task], progress: Callable[[str], None]
+) -> Iterable[Difference]:
+    """Yield what came out differently."""
+    names = {asked.key: asked for asked in reversed(manifest.runs)}
+    worlds = {task.world.key: task.world for task in chosen if names[task.key].oracle}
+    with ThreadPoolExecutor(cores()) as pool:
+        progress(f"{len(worlds)} oracles")
+        gains: dict[str, Gains] = {}
+        for key, outcome in zip(worlds, pool.map(solve, worlds.values()), strict=True):
+            gains[key] = gains_of(decode(outcome.data, ORACLE, Path(key)))
+            place = store.folder / "oracles" / f"{key}.parquet"
+            yield from _compared(place, outcome.data, ORACLE, f"the oracle {key}")
+        measured = [gains[task.world.key] if names[task.key].oracle else None for task in chosen]
+        progress(f"{len(chosen)} runs")
+        for task, outcome in zip(chosen, pool.map(play, chosen, measured), strict=True):
+            asked = names[task.key]
+            what = f"{asked.agent} on {asked.environment}, seed {asked.seed} ({task.key})"
+            place = store.folder / "runs" / f"{task.key}.parquet"
+            yield from _compared(place, outcome.data, RUN, what)
+
+
+def _compared(path: Path, now: bytes, schema: dict[str, Any], what: str) -> Iterable[Difference]:
+    try:
+        then = path.read_bytes()
+    except OSError:
+        return  # missing: counted elsewhere
+    if then == now:
+        return
+    try:
+        before, after = decode(then, schema, path), decode(now, schema, path)
+    except StateError:
+        return  # damaged: counted elsewhere
+    columns = [name for name in schema if not _same(before[name], after[name])]
+    if columns:  # other bytes of the same content: another version of the writer
+        yield Difference(what, tuple(columns))
+
+
+def _same(one: pl.Series, other: pl.Series) -> bool:
+    return one.equals(other, null_equal=True)
+
+
+def _tasks(manifest: Manifest) -> dict[str, Task]:
+    return {
+        asked.key: Task(
+            asked.key, manifest.worlds[asked.world], manifest.players[asked.player], asked.seed
+        )
+        for asked in manifest.runs
+    }
+
+
+def _sample(keys: list[str], n: int | None, seed: int) -> list[str]:
+    if n is None or n >= len(keys):
+        return keys
+    places = stream(seed, "study.verify").permutation(len(keys))[:n]
+    return [keys[i] for i in sorted(places.tolist())]
+
+
+def _whole(read: Callable[[str], pl.DataFrame | None], key: str, damaged: list[str]) -> bool:
+    try:
+        return read(key) is not None
+    except WindageError as err:
+        damaged.append(f"{err.field} {err.problem}")
+        return False
