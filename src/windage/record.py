@@ -75,27 +75,28 @@ class EpisodeTape:
 
     def __init__(self, agent: object, most: int | None) -> None:
         self.most = most
-        self.first = agent.n_episodes + 1 if isinstance(agent, Planner) else 1
+        self.planner = agent if isinstance(agent, Planner) else None  # asked once: it is slow
+        self.first = self.planner.n_episodes + 1 if self.planner else 1
         self.next = self.first
         self.parts: list[NDArray[np.void]] = []
 
-    def add(self, agent: object) -> None:
+    def add(self) -> None:
         """Take the episodes that have ended since the last time."""
-        if isinstance(agent, Planner) and agent.n_episodes > self.next:
-            self._keep(agent.episode_rows(self.next)[:-1])
-            self.next = agent.n_episodes
+        if self.planner is not None and self.planner.n_episodes > self.next:
+            self._keep(self.planner.episode_rows(self.next)[:-1])
+            self.next = self.planner.n_episodes
 
-    def finish(self, agent: object, t: int) -> Episodes:
+    def finish(self, t: int) -> Episodes:
         """Return the episodes; the last one is still open at time t."""
-        self.add(agent)
-        if isinstance(agent, Planner) and agent.n_episodes >= self.next:
-            rows = agent.episode_rows(self.next)
+        self.add()
+        if self.planner is not None and self.planner.n_episodes >= self.next:
+            rows = self.planner.episode_rows(self.next)
             rows["length"] = t - rows["start"]
             self._keep(rows)
         rows = np.concatenate(self.parts) if self.parts else no_rows()
         if self.most is not None:
             rows = rows[-self.most :]
-        total = agent.n_episodes + 1 - self.first if isinstance(agent, Planner) else 0
+        total = self.planner.n_episodes + 1 - self.first if self.planner else 0
         return Episodes(rows, total)
 
     def _keep(self, rows: NDArray[np.void]) -> None:
@@ -138,9 +139,9 @@ class Tape:
         self.t = first
         self.log = EpisodeTape(agent, None if record == "full" else KEPT_EPISODES)
 
-    def add(self, block: Block, agent: object = None) -> None:
+    def add(self, block: Block) -> None:
         """Record the next steps, and the episodes the agent closed in them."""
-        self.log.add(agent)
+        self.log.add()
         every, place = self.every, self.place
         if every:
             kept = slice((-self.t) % every, None, every)
@@ -179,7 +180,7 @@ class Tape:
             total_reward=float(self.totals[0].sum()),
             total_mean_reward=float(self.totals[1].sum()),
             final_state=state,
-            episodes=self.log.finish(agent, self.t),
+            episodes=self.log.finish(self.t),
             model=model,
             agent=_maker(agent),
         )

@@ -134,7 +134,7 @@ def _play_compiled(
             agent.t += n
         simulator.t += n
         done += n
-        tape.add(block, agent)
+        tape.add(block)
         if progress is not None:
             progress(done, steps)
     return state
@@ -165,7 +165,7 @@ def _play_steps(
                 raise
             block.rewards[i], block.means[i] = reward, world.mean_reward
         done += block.states.size
-        tape.add(block, agent)
+        tape.add(block)
         if progress is not None:
             progress(done, steps)
     return world.state

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import itertools
 import os
 import stat
@@ -11,7 +12,7 @@ from typing import BinaryIO
 
 from windage.errors import InputError
 
-__all__ = ["as_path", "write_whole"]
+__all__ = ["as_path", "make_folder", "unwritable", "write_whole"]
 
 
 def write_whole(
@@ -49,12 +50,14 @@ def write_whole(
         target = named.resolve()
         before = target.stat() if target.exists() else None
         if before is not None and not stat.S_ISREG(before.st_mode):
-            raise _unwritable(path, "it is a folder or a device")
+            raise InputError(
+                "cannot be written (it is a folder or a device)", field=str(path), fix=_ELSEWHERE
+            )
         if make_folder:
             target.parent.mkdir(parents=True, exist_ok=True)
         temporary, handle = _temporary(target)
     except (OSError, RuntimeError) as err:  # a ring of links is a RuntimeError before Python 3.13
-        raise _unwritable(path, _reason(err)) from None
+        raise unwritable(path, err) from None
     try:
         with os.fdopen(handle, "wb") as file:
             write(file)
@@ -65,9 +68,26 @@ def write_whole(
         temporary.replace(target)
         _settle(target.parent)
     except OSError as err:
-        raise _unwritable(path, _reason(err)) from None
+        raise unwritable(path, err) from None
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def make_folder(path: Path) -> None:
+    """Make a folder and those above it, so that they survive a crash.
+
+    Raises
+    ------
+    InputError
+        It cannot be made.
+    """
+    try:
+        if not path.is_dir():
+            make_folder(path.parent)
+            path.mkdir(exist_ok=True)
+            _settle(path.parent)
+    except OSError as err:
+        raise unwritable(path, err) from None
 
 
 def as_path(path: object, field: str = "path") -> Path:
@@ -107,15 +127,14 @@ def _settle(folder: Path) -> None:
             os.close(handle)
 
 
-def _reason(err: Exception) -> str:
+def unwritable(path: object, err: Exception) -> InputError:
+    """Return the error that a file cannot be written, and what would help."""
+    why = getattr(err, "strerror", None) or str(err)
     if isinstance(err, (FileExistsError, NotADirectoryError)):
-        return "its folder is a file"
-    return getattr(err, "strerror", None) or str(err)
+        why = "its folder is a file"
+    full = isinstance(err, OSError) and err.errno in (errno.ENOSPC, errno.EDQUOT)
+    fix = "make room on the disk and do the same again" if full else _ELSEWHERE
+    return InputError(f"cannot be written ({why})", field=str(path), fix=fix)
 
 
-def _unwritable(path: object, why: str) -> InputError:
-    return InputError(
-        f"cannot be written ({why})",
-        field=str(path),
-        fix="name a file in a folder you may write to",
-    )
+_ELSEWHERE = "name a file in a folder you may write to"

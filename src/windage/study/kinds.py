@@ -68,10 +68,7 @@ class World(msgspec.Struct, frozen=True):
         if self.id == FILE:
             return _loaded(self.path, self.digest)
         if ":" in self.id:
-            kind = imported(self.id, "environment")
-            require_same_source(kind, self.id, self.digest)
-            made: DriftingMDP | Problem = kind(**self.parameters)
-            return made
+            return _own(self)
         return _made(self.id, json.dumps(self.parameters))
 
 
@@ -205,9 +202,8 @@ def file_world(path: Path, field: str) -> World:
     try:
         model = load(path)
     except WindageError as err:
-        raise type(err)(
-            err.problem, field=f"{field} {path}", where=err.where, fix=err.fix
-        ) from None
+        place = f"{field} {path}"
+        raise InputError(err.problem, field=place, where=err.where, fix=err.fix) from None
     return World(FILE, {"horizon": model.horizon}, fingerprint(model), str(path.resolve()))
 
 
@@ -219,6 +215,21 @@ def hash_of(*parts: object) -> str:
     """
     text = json.dumps(parts, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+_models: dict[str, DriftingMDP] = {}
+
+
+def _own(world: World) -> DriftingMDP | Problem:
+    """Make a world of the user's own; models do not change and are made once."""
+    if world.key not in _models:
+        kind = imported(world.id, "environment")
+        require_same_source(kind, world.id, world.digest)
+        made: DriftingMDP | Problem = kind(**world.parameters)
+        if not isinstance(made, DriftingMDP):
+            return made
+        _models[world.key] = made
+    return _models[world.key]
 
 
 @functools.lru_cache(maxsize=16)

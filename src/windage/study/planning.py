@@ -35,10 +35,13 @@ class Plan:
         As it will stand in the folder.
     tasks
         By their keys; runs that two labels share are there once.
+    said
+        What agents have warned of while they were made: label and message.
     """
 
     manifest: Manifest
     tasks: dict[str, Task]
+    said: frozenset[tuple[str, str]]
 
 
 def plan(spec: Spec) -> Plan:
@@ -53,11 +56,12 @@ def plan(spec: Spec) -> Plan:
     players: list[Player] = []
     asked: list[Asked] = []
     tasks: dict[str, Task] = {}
+    said: set[tuple[str, str]] = set()
     for entry, world, oracle in spec.worlds:
         made = _world(entry, world)
         measured = oracle and isinstance(made, DriftingMDP)
         for agent in spec.agents:
-            player = _player(agent, entry, made)
+            player = _player(agent, entry, made, said)
             for seed in spec.seeds:
                 task = Task(player.key(world, seed), world, player, seed)
                 tasks.setdefault(task.key, task)
@@ -87,7 +91,7 @@ def plan(spec: Spec) -> Plan:
         before=[],
         runs=asked,
     )
-    return Plan(manifest, tasks)
+    return Plan(manifest, tasks, frozenset(said))
 
 
 def _world(entry: Entry, world: World) -> DriftingMDP | Problem:
@@ -113,7 +117,12 @@ def _world(entry: Entry, world: World) -> DriftingMDP | Problem:
     return made
 
 
-def _player(agent: Entry, environment: Entry, world: DriftingMDP | Problem) -> Player:
+def _player(
+    agent: Entry,
+    environment: Entry,
+    world: DriftingMDP | Problem,
+    said: set[tuple[str, str]],
+) -> Player:
     """Return an agent tuned to a world; what it warns of is said once, with its name."""
     where = f"on {environment.label}"
     try:
@@ -140,7 +149,9 @@ def _player(agent: Entry, environment: Entry, world: DriftingMDP | Problem) -> P
                 fix="give it act(s) and observe(s, a, reward, s_next)",
             )
     for message, category in heard:
-        warnings.warn(f"{agent.label}: {message}", category, stacklevel=2)
+        if (agent.label, message) not in said:
+            said.add((agent.label, message))
+            warnings.warn(f"{agent.label}: {message}", category, stacklevel=2)
     return player
 
 

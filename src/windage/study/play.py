@@ -22,7 +22,6 @@ from numpy.typing import NDArray
 from windage import agents, envs
 from windage.agents.base import Agent, listening
 from windage.drift import DriftingMDP
-from windage.inputs import shown
 from windage.record import Run
 from windage.regret import gain_sums, rounding
 from windage.simulate import run
@@ -39,6 +38,8 @@ SNAPSHOTS = 40
 
 MOST_EPISODES = 2_000
 MOST_PAIRS = 64
+
+_MOST_LISTED = 64  # values of a parameter that every run writes down
 
 _NOT_A_VARIANT = (
     "window", "widening", "delta", "radii", "ties", "seed", "problem", "diameter", "reward_range",
@@ -102,10 +103,10 @@ def play(task: Task, gains: Gains | None, stopping: Callable[[], bool] = lambda:
             "environment_id": task.world.id,
             "environment_parameters": text_of(task.world),
             "agent_id": task.player.id,
-            "agent_parameters": json.dumps(task.player.parameters, sort_keys=True),
+            "agent_parameters": json.dumps(_short(task.player.parameters), sort_keys=True),
             "horizon": world.horizon,
             "seed": task.seed,
-            **_labels(agent),
+            **_labels(agent, task.player),
             **_curves(found, gains),
             **_episodes(found),
             **_blocks(agent),
@@ -210,7 +211,7 @@ def _curves(found: Run, gains: Gains | None) -> dict[str, Any]:
     return row
 
 
-def _labels(agent: Any) -> dict[str, Any]:
+def _labels(agent: Any, player: Player) -> dict[str, Any]:
     """Return what a result must be labelled with, as far as the agent has it."""
     widening = getattr(agent, "widening", None)
     window = getattr(agent, "window", None)
@@ -218,7 +219,7 @@ def _labels(agent: Any) -> dict[str, Any]:
     return {
         "radii": getattr(getattr(agent, "radii", None), "label", None),
         "ties": getattr(agent, "ties", None) if isinstance(agent, Agent) else None,
-        "variant": _variant(agent),
+        "variant": _variant(agent, player),
         "told": list(getattr(agent, "told", ())),
         "window": window if isinstance(window, int) else None,
         "widening": widening if isinstance(widening, float) else None,
@@ -226,17 +227,33 @@ def _labels(agent: Any) -> dict[str, Any]:
     }
 
 
-def _variant(agent: Any) -> str | None:
+def _variant(agent: Any, player: Player) -> str | None:
     """Return the parameters that differ from their defaults and have no column of their own."""
     if not isinstance(agent, Agent):
         return None
-    chosen = agent.configuration()
+    chosen = _short(player.parameters)
     parts = [
-        f"{name} {shown(chosen[name])}"
+        f"{name} {_word(chosen[name])}"
         for name, parameter in agents.parameters(type(agent)).items()
         if name not in _NOT_A_VARIANT and name in chosen and chosen[name] != parameter.default
     ]
     return ", ".join(parts) or None
+
+
+def _word(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def _short(parameters: dict[str, Any]) -> dict[str, Any]:
+    """Return parameters with long lists as their length; the manifest has them in full."""
+    return {
+        name: f"{len(value):,} values"
+        if isinstance(value, list) and len(value) > _MOST_LISTED
+        else value
+        for name, value in parameters.items()
+    }
 
 
 def _episodes(found: Run) -> dict[str, Any]:

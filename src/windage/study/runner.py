@@ -128,7 +128,7 @@ class _Session:
         self.failures: list[Failure] = []
         self.repaired: list[str] = []
         self.gains: dict[str, Gains] = {}
-        self.said: set[tuple[str, str]] = set()
+        self.said = set(asked.said)
         self.labels = {one.key: one for one in reversed(self.manifest.runs)}
 
     def run(self, open_pool: Callable[[], AbstractContextManager[Pool]]) -> Summary:
@@ -194,12 +194,13 @@ class _Session:
         self.store.keep("runs", job.key, outcome, _now())
         self.status.made += 1
         self.status.steps += job.steps
-        asked = self.labels[job.key]
-        for message, kind in outcome.warnings:
-            said = f"{asked.agent}: {message}"
-            if (asked.agent, kind) not in self.said and not _said_before(message, kind):
-                self.said.add((asked.agent, kind))
-                warnings.warn(said, getattr(errors, kind, UserWarning), stacklevel=2)
+        agent = self.labels[job.key].agent
+        for message, kind in outcome.warnings:  # of one kind once an agent: numbers in them differ
+            if not {(agent, message), (agent, kind)} & self.said:
+                self.said.add((agent, kind))
+                warnings.warn(
+                    f"{agent}: {message}", getattr(errors, kind, UserWarning), stacklevel=2
+                )
         self.progress(self.status)
 
     def _keep_oracle(self, job: Job, outcome: Outcome) -> None:
@@ -293,11 +294,6 @@ def _warm_up(todo: list[Task], *, oracle: bool) -> None:
         from windage import envs
 
         envs.make("riverswim", horizon=10).optimal_gains()
-
-
-def _said_before(message: str, kind: str) -> bool:
-    """Return whether planning has said it already: it makes every agent once."""
-    return kind == "GuaranteeWarning" or "longer than the horizon" in message
 
 
 def _name(asked: Asked) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import difflib
 import itertools
+import math
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -18,7 +19,7 @@ from typing import Any
 
 import msgspec
 
-from windage.errors import InputError
+from windage.errors import InputError, WindageError
 from windage.inputs import as_horizon, as_name, as_seed, shown
 from windage.learn.radii import Radii
 from windage.study import kinds
@@ -99,10 +100,9 @@ def read_spec(source: str | Path | Mapping[str, Any]) -> Spec:
         raise InputError(f"is not TOML ({err})", field=str(path), fix="mend that line") from None
     try:
         return _spec(data, path.parent)
-    except InputError as err:
-        raise InputError(
-            err.problem, field=f"{path}: {err.field}", where=err.where, fix=err.fix
-        ) from None
+    except WindageError as err:
+        place = f"{path}: {err.field}"
+        raise InputError(err.problem, field=place, where=err.where, fix=err.fix) from None
 
 
 def _spec(data: dict[str, Any], folder: Path) -> Spec:
@@ -291,11 +291,31 @@ def _unrolled(
             raise InputError(
                 "an empty list sweeps nothing", field=f"{place}.{name}", fix="write values into it"
             )
+    for name in names:
+        _plain(table[name], f"{place}.{name}")
     values = [table[name] if name in swept else [table[name]] for name in names]
     return [
         Entry(label, place, id, dict(zip(names, combination, strict=True)), swept)
         for combination in itertools.product(*values)
     ]
+
+
+def _plain(value: Any, place: str) -> None:
+    """Refuse what is no number, text, yes or no, or a list or table of these."""
+    if isinstance(value, dict):
+        for name, one in value.items():
+            _plain(one, f"{place}.{name}")
+    elif isinstance(value, (list, tuple)):
+        for i, one in enumerate(value):
+            _plain(one, f"{place}[{i}]")
+    elif not isinstance(value, (bool, int, float, str)) or (
+        isinstance(value, float) and not math.isfinite(value)
+    ):
+        raise InputError(
+            f"{shown(value)} is no parameter",
+            field=place,
+            fix="write a finite number, a text, true or false",
+        )
 
 
 def _labels(entries: Sequence[Entry]) -> list[Entry]:

@@ -26,7 +26,7 @@ from windage.errors import InputError, StateError
 from windage.study.kinds import FORMAT, Player, World
 from windage.study.play import Outcome
 from windage.study.tables import ORACLE, RUN, read
-from windage.writing import as_path, write_whole
+from windage.writing import as_path, make_folder, unwritable, write_whole
 
 __all__ = ["Asked", "Manifest", "Store"]
 
@@ -115,16 +115,12 @@ class Store:
         """Make the folder if there is none, and keep others from writing while it is in use."""
         store = cls(as_path(folder, "folder"))
         store._require_own()
+        for name in ("runs", "oracles"):
+            make_folder(store.folder / name)
         try:
-            for name in ("runs", "oracles"):
-                (store.folder / name).mkdir(parents=True, exist_ok=True)
             lock = (store.folder / ".lock").open("a")
         except OSError as err:
-            raise InputError(
-                f"cannot be written ({err.strerror or err})",
-                field=str(folder),
-                fix="name a folder you may write to",
-            ) from None
+            raise unwritable(store.folder, err) from None
         with lock:
             _take(lock, store.folder)
             for left in store.folder.rglob("*.tmp"):  # of somebody who was killed
@@ -192,11 +188,7 @@ class Store:
                 torn = file.read(1) not in (b"", b"\n")
                 file.write((b"\n" if torn else b"") + json.dumps(entry).encode() + b"\n")
         except OSError as err:
-            raise InputError(
-                f"cannot be written ({err.strerror or err})",
-                field=str(path),
-                fix="make room, and run the study again: it goes on from here",
-            ) from None
+            raise unwritable(path, err) from None
 
     def remove(self, kind: str, key: str) -> None:
         """Take away a damaged file."""

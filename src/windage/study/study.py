@@ -7,6 +7,9 @@ from concurrent.futures import Executor
 from pathlib import Path
 from typing import Any, Self
 
+import numpy as np
+
+from windage.learn.radii import Radii
 from windage.study.runner import Status, Summary, run_study
 from windage.study.spec import Spec, read_spec
 
@@ -20,7 +23,7 @@ class Study:
     ----------
     environments, agents
         Tables as a study file has them: an `id`, maybe a `label`, and parameters. A list where one
-        value would do is a sweep.
+        value would do is a sweep; a tuple is one value, and so are `Radii`.
     horizon
         T, or several; environments that are read from files have their own.
     seeds
@@ -47,8 +50,8 @@ class Study:
         data: dict[str, Any] = {
             "name": name,
             "seeds": seeds if isinstance(seeds, int) else list(seeds),
-            "environments": [dict(table) for table in environments],
-            "agents": [dict(table) for table in agents],
+            "environments": [_table(table) for table in environments],
+            "agents": [_table(table) for table in agents],
         }
         if horizon is not None:
             data["horizon"] = horizon if isinstance(horizon, int) else list(horizon)
@@ -118,6 +121,19 @@ class Study:
             f"Study({spec.name!r}: {_count(worlds, 'environment')}, {_count(agents, 'agent')}, "
             f"{_count(seeds, 'seed')}, {_count(worlds * agents * seeds, 'run')})"
         )
+
+
+def _table(table: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a table as a study file would have it."""
+    return {name: _value(value) for name, value in table.items()}
+
+
+def _value(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_value(one) for one in value]
+    if isinstance(value, Radii):
+        return value.spec()
+    return value.item() if isinstance(value, np.generic) else value
 
 
 def _count(n: int, noun: str) -> str:

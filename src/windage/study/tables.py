@@ -114,7 +114,7 @@ def encode(row: dict[str, Any], schema: dict[str, Any]) -> bytes:
 def _column(name: str, value: Any, kind: Any) -> pl.Series:
     """Return one cell as a column; an array becomes a list in it."""
     if isinstance(value, np.ndarray):
-        value = pl.Series(value, dtype=kind.inner)
+        return pl.Series(name, [pl.Series(value, dtype=kind.inner)])
     return pl.Series(name, [value], dtype=kind)
 
 

@@ -1,0 +1,275 @@
+"""Study files: what they may say, what is refused, and how they unroll."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import windage as wd
+from windage.errors import InputError, WindageError
+from windage.study.planning import plan
+from windage.study.spec import read_spec
+
+BASE = {
+    "horizon": 100,
+    "seeds": 2,
+    "environments": [{"id": "riverswim"}],
+    "agents": [{"id": "random"}],
+}
+
+
+def agents(*tables, **more):
+    return read_spec(BASE | {"agents": list(tables)} | more)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"horizn": 5}, "horizn: no such key; did you mean horizon? Fix: one of: "),
+        ({"horizon": "long"}, "horizon: 'long' is of the wrong type. Fix: write an integer, or"),
+        ({"horizon": 2.5}, "horizon: 2.5 is of the wrong type"),
+        ({"horizon": True}, "horizon: True is of the wrong type"),
+        ({"horizon": 0}, "horizon: 0 is not an integer from 1 to"),
+        ({"horizon": []}, "horizon: an empty list"),
+        ({"horizon": [100, 0]}, "horizon[1]: 0 is not"),
+        ({"horizon": [100, 100]}, "horizon[1]: 100 is there twice"),
+        ({"seeds": 0}, "seeds: 0 seeds"),
+        ({"seeds": []}, "seeds: an empty list"),
+        ({"seeds": [1, -1]}, "seeds[1]: -1 is not"),
+        ({"seeds": [1, 1]}, "seeds[1]: 1 is there twice"),
+        ({"seeds": [1, "two"]}, "seeds[1]: 'two' is of the wrong type. Fix: write an integer"),
+        ({"seeds": 10**9}, "seeds: 1,000,000,000 seeds are too many"),
+        ({"name": 5}, "name: 5 is of the wrong type. Fix: write a text in quotes"),
+        ({"name": " "}, "name: ' ' is not a name"),
+        ({"agents": []}, "agents: there are none. Fix: add a [[agents]] table"),
+        ({"environments": []}, "environments: there are none"),
+        ({"agents": "ucrl2"}, "agents: 'ucrl2' is of the wrong type"),
+        ({"agents": ["ucrl2"]}, "agents[0]: 'ucrl2' is of the wrong type. Fix: write a table"),
+        ({"agents": [{"label": "x"}]}, 'agents[0]: has no id. Fix: write id = "..."'),
+        ({"agents": [{"id": 5}]}, "agents[0].id: 5 is not a name"),
+        (
+            {"agents": [{"id": "ucrl3"}]},
+            "agents[0].id: no such choice: 'ucrl3'. Fix: did you mean 'ucrl2'?",
+        ),
+        ({"environments": [{"id": "riversim"}]}, "environments[0].id: no such choice: 'riversim'"),
+        (
+            {"environments": [{"id": "riverswim", "state": 4}]},
+            "environments[0].state: no such parameter; did you mean states? Fix: one of: horizon, noise, states.",
+        ),
+        (
+            {"environments": [{"id": "riverswim", "states": []}]},
+            "environments[0].states: an empty list sweeps",
+        ),
+        (
+            {"environments": [{"id": "riverswim", "oracle": 1}]},
+            "environments[0].oracle: 1 is no yes or no",
+        ),
+        (
+            {"environments": [{"file": "no.npz"}]},
+            "environments[0].file no.npz: there is no such file",
+        ),
+        ({"environments": [{"file": 7}]}, "environments[0].file: 7 is not the name of a file"),
+        (
+            {"environments": [{"file": "a.npz", "horizon": 7}]},
+            "environments[0].horizon: a file has its own",
+        ),
+        ({"agents": [{"id": "random", "seed": 4}]}, "agents[0].seed: is given by the study itself"),
+        (
+            {"agents": [{"id": "random", "horizon": 4}]},
+            "agents[0].horizon: is given by the study itself",
+        ),
+        ({"agents": [{"id": "random", "label": ""}]}, "agents[0].label: '' is not a name"),
+        ({"agents": [{"id": "nowhere:Agent"}]}, "agents[0].id: 'nowhere:Agent' cannot be imported"),
+        ({"agents": [{"id": "math:Agent"}]}, "agents[0].id: module 'math' has no 'Agent'"),
+        ({"agents": [{"id": "math:pi"}]}, "agents[0].id: 'math:pi' makes nothing"),
+        (
+            {"agents": [{"id": "ucrl2", "delta": float("nan")}]},
+            "agents[0].delta: nan is no parameter",
+        ),
+        (
+            {"agents": [{"id": "ucrl2"}, {"id": "ucrl2"}]},
+            "agents[1].label: 'ucrl2' is also what agents[0]",
+        ),
+        (
+            {"agents": [{"id": "ucrl2", "radii": ["paper", "papper"]}]},
+            "agents[0].radii.kind: no such choice",
+        ),
+    ],
+)
+def test_refused(change, message):
+    with pytest.raises(WindageError) as caught:
+        read_spec(BASE | change)
+    assert str(caught.value).startswith(message)
+
+
+def test_the_sentence_of_the_design():
+    tables = [{"id": "random"}, {"id": "borl"}, {"id": "swucrl2-cw", "widow": 5}]
+    with pytest.raises(InputError) as caught:
+        agents(*tables)
+    assert str(caught.value).startswith(
+        "agents[2].widow: no such parameter; did you mean window? Fix: one of: "
+    )
+
+
+@pytest.mark.parametrize(
+    ("tables", "message"),
+    [
+        ([{"id": "swucrl2-cw", "window": 0}], "agents[0].window: 0 is not an integer from 1 to"),
+        ([{"id": "swucrl2-cw", "window": [5, "long"]}], "agents[0].window: no such choice: 'long'"),
+        ([{"id": "ucrl2", "reward_range": [0, 1]}], "agents[0].reward_range: 0 is not a range"),
+        ([{"id": "ucrl2", "delta": {"a": 1}}], "agents[0].delta: {'a': 1} is not a number"),
+    ],
+)
+def test_values_are_tried_before_anything_runs(tables, message):
+    with pytest.raises(InputError) as caught:
+        plan(agents(*tables))
+    assert str(caught.value).startswith(message)
+    assert "riverswim" in str(caught.value)
+
+
+def test_a_list_that_is_no_sweep_is_explained():
+    with pytest.raises(InputError, match=r"a list is a sweep, .* \[\[...\]\]"):
+        plan(agents({"id": "ucrl2", "reward_range": [0, 1]}))
+    plan(agents({"id": "ucrl2", "reward_range": [[0, 1]]}))
+
+
+def test_an_environment_that_cannot_be_made_is_named():
+    with pytest.raises(InputError, match=r"environments\[0\].states"):
+        plan(read_spec(BASE | {"environments": [{"id": "riverswim", "states": 1}]}))
+
+
+def test_lists_form_the_product_and_labels_tell_them_apart():
+    spec = agents(
+        {"id": "swucrl2-cw", "window": [10, 2000], "widening": [0.1, "tuned"], "delta": 0.1},
+        {"id": "ucrl2", "label": "U", "radii": ["ucrl2", {"kind": "laplace", "scale": 0.3}]},
+    )
+    assert [entry.label for entry in spec.agents] == [
+        "swucrl2-cw, window 10, widening 0.1",
+        "swucrl2-cw, window 10, widening tuned",
+        "swucrl2-cw, window 2,000, widening 0.1",
+        "swucrl2-cw, window 2,000, widening tuned",
+        "U, radii ucrl2",
+        "U, radii laplace x0.3",
+    ]
+    assert spec.agents[3].parameters == {"window": 2000, "widening": "tuned", "delta": 0.1}
+
+
+def test_two_tables_with_one_id_are_told_apart_by_what_they_say():
+    spec = agents({"id": "ucrl2", "delta": 0.1}, {"id": "ucrl2", "delta": 0.2})
+    assert [entry.label for entry in spec.agents] == ["ucrl2, delta 0.1", "ucrl2, delta 0.2"]
+
+
+def test_horizons_and_seeds():
+    spec = read_spec(BASE | {"horizon": [50, 100], "seeds": [3, 1]})
+    assert spec.seeds == (3, 1)
+    assert [world.parameters["horizon"] for _, world, _ in spec.worlds] == [50, 100]
+    assert [entry.label for entry, _, _ in spec.worlds] == ["riverswim", "riverswim"]
+    own = read_spec(BASE | {"environments": [{"id": "riverswim", "horizon": 70}]})
+    assert own.worlds[0][1].parameters["horizon"] == 70
+    default = read_spec({k: v for k, v in BASE.items() if k != "horizon"})
+    assert default.worlds[0][1].parameters["horizon"] == 20_000
+
+
+def test_defaults_are_written_out():
+    said = read_spec(
+        BASE | {"environments": [{"id": "riverswim-v0", "states": 6, "noise": "bernoulli"}]}
+    )
+    unsaid = read_spec(BASE)
+    assert said.worlds[0][1] == unsaid.worlds[0][1]
+    assert unsaid.worlds[0][1].id == "riverswim-v0"
+
+
+def keys(**change):
+    return [asked.key for asked in plan(read_spec(BASE | change)).manifest.runs]
+
+
+def test_keys_follow_what_determines_a_run_and_nothing_else():
+    base = keys()
+    assert len(set(base)) == 2
+    assert keys(name="other", agents=[{"id": "random", "label": "dice"}]) == base
+    assert keys(environments=[{"id": "riverswim-v0", "label": "river", "states": 6}]) == base
+    assert keys(seeds=[0, 1]) == base
+    changed = [
+        keys(seeds=[2, 3]),
+        keys(horizon=101),
+        keys(environments=[{"id": "riverswim", "states": 5}]),
+        keys(environments=[{"id": "queue"}]),
+        keys(agents=[{"id": "random", "reward_range": [[0, 1]]}]),
+        keys(agents=[{"id": "ucrl2"}]),
+        keys(agents=[{"id": "ucrl2", "delta": 0.1}]),
+    ]
+    found = [key for some in [base, *changed] for key in some]
+    assert len(set(found)) == len(found)
+
+
+def test_words_and_numbers_that_mean_the_same_have_one_key():
+    model = wd.envs.make("riverswim", horizon=100)
+    made = wd.agents.make("swucrl2-cw", model.space, horizon=100, budgets=model.budgets())
+    tuned = keys(agents=[{"id": "swucrl2-cw", "window": "tuned", "widening": "tuned"}])
+    numbers = keys(agents=[{"id": "swucrl2-cw", "window": made.window, "widening": made.widening}])
+    assert tuned == numbers == keys(agents=[{"id": "swucrl2-cw"}])
+    both = plan(
+        agents({"id": "swucrl2-cw"}, {"id": "swucrl2-cw", "window": made.window, "label": "W"})
+    )
+    assert len(both.manifest.runs) == 4
+    assert len(both.tasks) == 2
+
+
+def test_a_file_is_known_by_its_content(tmp_path):
+    model = wd.envs.make("two-state-cosine", horizon=60)
+    for name in ("a.npz", "b.npz"):
+        model.save(tmp_path / name)
+    wd.envs.make("two-state-cosine", horizon=61).save(tmp_path / "c.npz")
+    (tmp_path / "study.toml").write_text(
+        '[[environments]]\nfile = "a.npz"\n[[environments]]\nfile = "b.npz"\n'
+        '[[environments]]\nfile = "c.npz"\n[[agents]]\nid = "random"\n'
+    )
+    spec = read_spec(tmp_path / "study.toml")
+    a, b, c = (world for _, world, _ in spec.worlds)
+    assert a.key == b.key != c.key
+    assert [entry.label for entry, _, _ in spec.worlds] == ["a", "b", "c"]
+    assert a.parameters == {"horizon": 60}
+
+
+def test_files_that_are_no_studies(tmp_path):
+    for text, message in (
+        ("\nhorizon 5", "is not TOML .*line 2"),
+        ("[[agents]]\nid = 'random'\n", "environments: is missing"),
+        (
+            "[[agents]]\nid = 'random'\nwidow = 1\n[[environments]]\nid='riverswim'\n",
+            r"s.toml: agents\[0\].widow",
+        ),
+    ):
+        (tmp_path / "s.toml").write_text(text)
+        with pytest.raises(InputError, match=message) as caught:
+            read_spec(tmp_path / "s.toml")
+        assert str(tmp_path / "s.toml") in str(caught.value)
+    (tmp_path / "s.toml").write_bytes(b"\xff\xfe")
+    with pytest.raises(InputError, match="cannot be read"):
+        read_spec(tmp_path / "s.toml")
+    with pytest.raises(InputError, match="no such file"):
+        read_spec(tmp_path / "t.toml")
+    with pytest.raises(InputError, match="cannot be read"):
+        read_spec(tmp_path)
+
+
+def test_from_python_tuples_radii_and_numpy_numbers_are_values():
+    study = wd.Study(
+        [{"id": "riverswim"}],
+        [
+            {
+                "id": "ucrl2",
+                "reward_range": (0, 1),
+                "delta": np.float64(0.1),
+                "radii": [wd.Radii.paper(), wd.Radii.laplace().scaled(0.5)],
+            }
+        ],
+        horizon=50,
+        seeds=range(3),
+    )
+    assert [entry.label for entry in study.spec.agents] == [
+        "ucrl2, radii paper",
+        "ucrl2, radii laplace x0.5",
+    ]
+    assert study.spec.seeds == (0, 1, 2)
+    assert len(plan(study.spec).tasks) == 6

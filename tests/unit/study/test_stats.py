@@ -1,0 +1,274 @@
+"""Statistics against tables computed by hand, brute force over fractions, and scipy."""
+
+from __future__ import annotations
+
+import itertools
+from fractions import Fraction
+
+import numpy as np
+import pytest
+import scipy.stats
+
+from windage.errors import InputError
+from windage.study import stats
+
+RNG = np.random.default_rng(7)
+
+
+def flipped(differences):
+    """The p-value by its definition: all signs, in exact arithmetic."""
+    d = [Fraction(str(x)) for x in differences]
+    seen = abs(sum(d))
+    sums = [
+        sum(s * x for s, x in zip(signs, d, strict=True))
+        for signs in itertools.product((1, -1), repeat=len(d))
+    ]
+    return Fraction(sum(abs(s) >= seen for s in sums), len(sums))
+
+
+@pytest.mark.parametrize(
+    ("differences", "wanted"),
+    [
+        ([1.0], 1.0),  # both signs are as far from zero
+        ([1.0, 1.0], 0.5),
+        ([1.0, 2.0, 3.0], 0.25),
+        ([1.0, -1.0], 1.0),
+        ([0.0, 0.0], 1.0),
+        ([5.0, 0.0, 5.0], 0.5),  # the zero changes nothing
+        ([1.0, 1.0, 1.0, -1.0], 10 / 16),  # |sum| >= 2 in 2 + 8 of 16
+        ([-1.0, -2.0, -3.0], 0.25),
+    ],
+)
+def test_signs_by_hand(differences, wanted):
+    assert stats.sign_flip_test(differences) == wanted
+
+
+def test_signs_against_fractions_and_scipy():
+    for n in (2, 5, 8, 11):
+        for spread in (1.0, 0.2):
+            d = np.round(RNG.normal(0.3, spread, n), 2)
+            d[0] = d[1]  # ties
+            found = stats.sign_flip_test(d)
+            assert found == pytest.approx(float(flipped(d)), abs=1e-12)
+            theirs = scipy.stats.permutation_test(
+                (d,), lambda x, axis: x.mean(axis=axis), permutation_type="samples", vectorized=True
+            )
+            assert found == pytest.approx(theirs.pvalue, abs=1e-12)
+
+
+def test_signs_of_thirty_seeds_are_counted_and_of_more_sampled():
+    exact = RNG.normal(0.4, 1.0, 30)
+    # thirty and one more that is nearly zero: the same question, asked of a sample of signs
+    sampled = np.append(exact, 1e-13)
+    p = stats.sign_flip_test(exact)
+    assert 0.001 < p < 0.5
+    # 99,999 draws: five standard deviations of the share
+    assert abs(stats.sign_flip_test(sampled) - p) < 5 * np.sqrt(p * (1 - p) / 99_999)
+    assert stats.sign_flip_test(np.ones(40)) == 1 / 100_000  # never zero
+    assert stats.sign_flip_test(np.ones(30)) == 2.0**-29
+
+
+def test_wilcoxon_agrees_where_differences_are_ranks():
+    """With differences of sizes 1..n the two tests are the same."""
+    for signs in itertools.product((1, -1), repeat=7):
+        d = np.array(signs) * np.arange(1.0, 8.0)
+        theirs = scipy.stats.wilcoxon(d, method="exact").pvalue
+        assert stats.sign_flip_test(d) == pytest.approx(min(theirs, 1.0), abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("p", "wanted"),
+    [
+        ([], []),
+        ([0.2], [0.2]),
+        ([0.01, 0.04, 0.03], [0.03, 0.06, 0.06]),
+        ([0.01, 0.02, 0.03, 0.04], [0.04, 0.06, 0.06, 0.06]),
+        ([0.5, 0.6], [1.0, 1.0]),
+        ([0.04, 0.001, 0.04], [0.08, 0.003, 0.08]),
+    ],
+)
+def test_holm_by_hand(p, wanted):
+    assert stats.holm(p) == pytest.approx(np.array(wanted), abs=1e-15)
+
+
+def test_holm_by_its_definition():
+    """Step down: stop at the first p-value above level / (those left)."""
+    for _ in range(200):
+        p = RNG.random(RNG.integers(1, 7)) ** 3
+        for level in (0.01, 0.05, 0.3):
+            rejected = np.zeros(p.size, bool)
+            for k, i in enumerate(np.argsort(p)):
+                if p[i] > level / (p.size - k):
+                    break
+                rejected[i] = True
+            assert ((stats.holm(p) <= level) == rejected).all()
+
+
+def literal_picks(n, stratum=0):
+    return stats._picks(n, stratum)
+
+
+def test_the_mean_and_its_interval():
+    x = np.array([3.0, 1.0, 4.0, 1.0, 5.0])
+    found = stats.mean(x)
+    means = sorted(sum(x[i] for i in pick) / 5 for pick in literal_picks(5))
+    assert found.estimate == pytest.approx(2.8)
+    # the quantile by its definition, linear between order statistics
+    for q, value in ((0.025, found.low), (0.975, found.high)):
+        place = q * (len(means) - 1)
+        k = int(place)
+        assert value == pytest.approx(means[k] + (place - k) * (means[k + 1] - means[k]), abs=1e-12)
+    theirs = scipy.stats.bootstrap((x,), np.mean, method="percentile", n_resamples=10_000, rng=1)
+    assert found.low == pytest.approx(theirs.confidence_interval.low, abs=0.15)
+    assert found.high == pytest.approx(theirs.confidence_interval.high, abs=0.15)
+    assert stats.mean(x) == found
+
+
+def test_resamples_draw_every_seed_alike():
+    counts = np.bincount(literal_picks(10).ravel(), minlength=10)
+    assert scipy.stats.chisquare(counts).pvalue > 1e-6
+    assert (literal_picks(10) != literal_picks(10, 1)).any()
+    assert stats._counts(7).sum(axis=1).tolist() == [7.0] * stats.RESAMPLES
+    assert (stats._counts(7)[3] == np.bincount(literal_picks(7)[3], minlength=7)).all()
+
+
+def test_intervals_hold_the_truth_about_as_often_as_they_say():
+    """Percentile intervals of 20 normal values: 95 % in theory less a little; 600 trials.
+
+    The share has a standard deviation of 0.011 at 0.93; five of them on either side. An interval of
+    half the width holds 66 % and is caught.
+    """
+    hits = sum(
+        (found := stats.mean(RNG.normal(1.0, 2.0, 20))).low <= 1.0 <= found.high for _ in range(600)
+    )
+    assert 0.87 < hits / 600 < 0.985
+
+
+def test_paired_by_hand():
+    found = stats.paired([3.0, 4.0, 6.0, 5.0], [1.0, 2.0, 3.0, 5.0])
+    assert (found.n, found.wins, found.ties) == (4, 3, 1)
+    assert found.difference.estimate == 1.75
+    assert found.p_value == 0.25  # of 2, 2 and 3: all alike, or all the other way
+    # pairing: noise that both share is no noise
+    noise = RNG.normal(0, 100, 12)
+    apart = stats.paired(noise + 1.0, noise)
+    assert apart.difference.low == pytest.approx(1.0)
+    assert apart.difference.high == pytest.approx(1.0)
+    assert apart.p_value == 2.0**-11
+
+
+def test_ratio():
+    x, y = RNG.random(9) + 1, RNG.random(9) + 2
+    found = stats.ratio(x, y)
+    assert found.estimate == pytest.approx(x.mean() / y.mean())
+    draws = [x[pick].mean() / y[pick].mean() for pick in literal_picks(9)]
+    assert found.low == pytest.approx(np.quantile(draws, 0.025))
+    with pytest.raises(InputError, match="not clearly positive"):
+        stats.ratio([1.0, 1.0], [1.0, -1.0])
+
+
+def test_interquartile_mean_is_scipys_trimmed_mean():
+    for n in (1, 3, 4, 5, 8, 21, 30):
+        x = RNG.normal(size=n)
+        assert stats.iqm(x) == pytest.approx(scipy.stats.trim_mean(x, 0.25), abs=1e-14)
+    assert stats.iqm([1.0, 2.0, 3.0, 1000.0]) == 2.5
+
+
+@pytest.mark.parametrize("statistic", ["iqm", "mean", "median"])
+def test_aggregate_draws_within_each_environment(statistic):
+    scores = {"river": RNG.random(6), "queue": RNG.random(4) + 10, "shop": RNG.random(5) - 10}
+    ours = {"iqm": lambda x: scipy.stats.trim_mean(x, 0.25), "mean": np.mean, "median": np.median}
+    pooled = np.concatenate(list(scores.values()))
+    draws = []
+    for b in range(stats.RESAMPLES):
+        parts = [x[literal_picks(x.size, k)[b]] for k, x in enumerate(scores.values())]
+        draws.append(ours[statistic](np.concatenate(parts)))
+        if b == 400:
+            break
+    found = stats.aggregate(scores, statistic)
+    assert found.estimate == pytest.approx(ours[statistic](pooled))
+    # strata keep their sizes: with whole environments drawn the spread would be about 4
+    assert found.high - found.low < 1.5
+    assert found.low <= np.quantile(draws, 0.2)
+    assert found.high >= np.quantile(draws, 0.8)
+
+
+def test_probability_of_improvement_is_mann_whitneys():
+    x = {"river": RNG.normal(size=8), "queue": np.round(RNG.normal(size=6), 0)}
+    y = {"river": RNG.normal(size=8), "queue": np.round(RNG.normal(size=6), 0)}
+    each = [scipy.stats.mannwhitneyu(x[k], y[k]).statistic / x[k].size ** 2 for k in x]
+    found = stats.improvement(x, y)
+    assert found.estimate == pytest.approx(np.mean(each))
+    one = stats.improvement({"river": x["river"]}, {"river": y["river"]})
+    draws = [
+        scipy.stats.mannwhitneyu(x["river"][pick], y["river"][pick]).statistic / 64
+        for pick in literal_picks(8)[:400]
+    ]
+    assert one.low <= np.quantile(draws, 0.1) <= np.quantile(draws, 0.9) <= one.high
+    assert stats.improvement(x, x).estimate == 0.5
+    back = stats.improvement(y, x)
+    assert back.estimate == pytest.approx(1 - found.estimate)
+
+
+def test_improvement_draws_both_agents_together():
+    """The quadratic form of counts is the mean over all pairs of drawn runs, one by one."""
+    x, y = RNG.normal(size=5), RNG.normal(size=5)
+    draws = []
+    for pick in literal_picks(5):
+        wins = sum((x[i] > y[j]) + 0.5 * (x[i] == y[j]) for i in pick for j in pick)
+        draws.append(wins / 25)
+    found = stats.improvement({"a": x}, {"a": y})
+    assert found.low == pytest.approx(np.quantile(draws, 0.025))
+    assert found.high == pytest.approx(np.quantile(draws, 0.975))
+
+
+def test_profiles_by_hand():
+    scores = {"river": [0.2, 0.4, 0.6, 0.8], "queue": [0.5, 0.5]}
+    found = stats.profile(scores, [0.0, 0.5, 0.7, 1.0])
+    # environments count alike: (2/4 + 0/2) / 2 above 0.5, (1/4 + 0) / 2 above 0.7
+    assert found.share.tolist() == [1.0, 0.25, 0.125, 0.0]
+    assert (found.low <= found.share).all()
+    assert (found.share <= found.high).all()
+    assert found.low[0] == found.high[0] == 1.0
+    draws = [
+        ((np.array(scores["river"])[pick] > 0.7).mean() + 0.0) / 2 for pick in literal_picks(4)
+    ]
+    assert found.high[2] == pytest.approx(np.quantile(draws, 0.975))
+
+
+def test_slopes_against_linregress():
+    T = np.array([1e3, 4e3, 16e3])
+    values = 5 * T**0.75 * np.exp(RNG.normal(0, 0.1, (10, 3)))
+    found = stats.slope(T, values)
+    theirs = scipy.stats.linregress(np.log(T), np.log(values.mean(axis=0)))
+    assert found.estimate == pytest.approx(theirs.slope, abs=1e-12)
+    draws = [
+        scipy.stats.linregress(np.log(T), np.log(values[pick].mean(axis=0))).slope
+        for pick in literal_picks(10)
+    ]
+    assert found.low == pytest.approx(np.quantile(draws, 0.025))
+    assert found.high == pytest.approx(np.quantile(draws, 0.975))
+    with pytest.raises(InputError, match="T = 4,000 is not clearly positive"):
+        stats.slope(T, values - np.array([0, 1e9, 0]))
+
+
+@pytest.mark.parametrize(
+    ("call", "field"),
+    [
+        (lambda: stats.mean([]), "values"),
+        (lambda: stats.mean([1.0, np.nan]), "values"),
+        (lambda: stats.mean("abc"), "values"),
+        (lambda: stats.mean([1.0], level=1.0), "level"),
+        (lambda: stats.paired([1.0, 2.0], [1.0]), "second"),
+        (lambda: stats.holm([0.5, 1.5]), "p_values"),
+        (lambda: stats.aggregate({}), "scores"),
+        (lambda: stats.aggregate({"a": [1.0]}, "mode"), "statistic"),
+        (lambda: stats.improvement({"a": [1.0]}, {"b": [1.0]}), "second"),
+        (lambda: stats.slope([100], [[1.0]]), "horizons"),
+        (lambda: stats.slope([100, 200], [[1.0]]), "values"),
+    ],
+)
+def test_bad_input(call, field):
+    with pytest.raises(InputError) as caught:
+        call()
+    assert caught.value.field == field
