@@ -156,12 +156,12 @@ def _player(
 
 
 def _fix(err: WindageError, entry: Entry) -> str:
-    return _hint(entry, err.fix) if err.field in entry.swept else err.fix
+    return _hint(entry, err.fix) if err.field in entry.listed else err.fix
 
 
 def _hint(entry: Entry, fix: str) -> str:
     """Return a fix, and beside it what a list means."""
-    if not entry.swept:
+    if not entry.listed:
         return fix
     return f"{fix}; a list is a sweep, a parameter that is a list is written [[...]]"
 

@@ -146,11 +146,14 @@ class _Session:
         if todo or to_solve:
             self._stage("compiling")
             _warm_up(todo, oracle=bool(to_solve))
-            with Crew(open_pool) as crew:
-                self._stage("oracles")
-                self._all(crew, self._oracles(to_solve), self._keep_oracle)
-                self._stage("runs")
-                self._all(crew, self._runs(todo), self._keep_run)
+            try:
+                with Crew(open_pool) as crew:
+                    self._stage("oracles")
+                    self._all(crew, self._oracles(to_solve), self._keep_oracle)
+                    self._stage("runs")
+                    self._all(crew, self._runs(todo), self._keep_run)
+            finally:  # an interrupt may fall between a file and its count
+                status.made = len(store.present("runs") & self.tasks.keys()) - status.kept
         return self._summary()
 
     def _oracles(self, keys: list[str]) -> Iterable[Job]:

@@ -13,7 +13,7 @@ import math
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +29,7 @@ from windage.writing import as_path
 __all__ = ["Entry", "Spec", "read_spec"]
 
 _MOST_RUNS = 1_000_000
+_LISTED = 4  # values of a list that a label shows
 
 
 class _File(msgspec.Struct, forbid_unknown_fields=True):
@@ -55,14 +56,15 @@ class Entry:
         Of the environment or the agent.
     parameters
         As written, one value each.
-    swept
-        Names of those that came from a list.
+    listed, swept
+        Names of those that were written as a list, and as a list of several values.
     """
 
     label: str
     place: str
     id: str
     parameters: dict[str, Any]
+    listed: tuple[str, ...] = ()
     swept: tuple[str, ...] = ()
 
 
@@ -285,17 +287,18 @@ def _unrolled(
     """Return one entry for every combination of the values that are lists."""
     label = as_name(table.get("label", id), f"{place}.label")
     names = [name for name in table if name not in ("id", "label", *reserved)]
-    swept = tuple(name for name in names if isinstance(table[name], list))
-    for name in swept:
+    lists = [name for name in names if isinstance(table[name], list)]
+    for name in lists:
         if not table[name]:
             raise InputError(
                 "an empty list sweeps nothing", field=f"{place}.{name}", fix="write values into it"
             )
     for name in names:
         _plain(table[name], f"{place}.{name}")
-    values = [table[name] if name in swept else [table[name]] for name in names]
+    values = [table[name] if name in lists else [table[name]] for name in names]
+    swept = tuple(name for name in lists if len(table[name]) > 1)
     return [
-        Entry(label, place, id, dict(zip(names, combination, strict=True)), swept)
+        Entry(label, place, id, dict(zip(names, combination, strict=True)), tuple(lists), swept)
         for combination in itertools.product(*values)
     ]
 
@@ -321,24 +324,32 @@ def _plain(value: Any, place: str) -> None:
 def _labels(entries: Sequence[Entry]) -> list[Entry]:
     """Return the entries under labels that tell them apart."""
     told = [_with(entry, entry.swept) for entry in entries]
-    again = {
-        entry.label
-        for entry, other in itertools.permutations(told, 2)
-        if entry.label == other.label and entry.place != other.place
-    }
     found = [
-        _with(entry, tuple(entry.parameters)) if one.label in again else one
+        _with(entry, tuple(entry.parameters)) if _shared(one, told) else one
         for entry, one in zip(entries, told, strict=True)
     ]
-    for k, entry in enumerate(found):
-        for other in found[:k]:
-            if entry.label == other.label and entry.place != other.place:
-                raise InputError(
-                    f"{entry.label!r} is also what {other.place} is called",
-                    field=f"{entry.place}.label",
-                    fix="give it a label of its own, or leave it out",
-                )
+    for entry in reversed(found):
+        other = _shared(entry, found)
+        if other is not None:
+            raise InputError(
+                f"{entry.label!r} is also what {other.place} is called",
+                field=f"{entry.place}.label",
+                fix="give each a table and a label of its own, or leave one out",
+            )
     return found
+
+
+def _shared(entry: Entry, entries: Sequence[Entry]) -> Entry | None:
+    """Return another entry that has the same label; the same one at other horizons is none."""
+    mine = entry.place, entry.parameters
+    return next(
+        (
+            one
+            for one in entries
+            if one.label == entry.label and (one.place, one.parameters) != mine
+        ),
+        None,
+    )
 
 
 def _with(entry: Entry, names: Sequence[str]) -> Entry:
@@ -347,7 +358,7 @@ def _with(entry: Entry, names: Sequence[str]) -> Entry:
         Radii.from_spec(entry.parameters["radii"], f"{entry.place}.radii")
     parts = [f"{name} {_word(name, entry.parameters[name])}" for name in names]
     label = ", ".join([entry.label, *parts])
-    return Entry(label, entry.place, entry.id, entry.parameters, entry.swept)
+    return replace(entry, label=label)
 
 
 def _word(name: str, value: Any) -> str:
@@ -360,4 +371,6 @@ def _word(name: str, value: Any) -> str:
         return Radii.from_spec(value).label
     if isinstance(value, bool):
         return "yes" if value else "no"
+    if isinstance(value, (list, tuple)) and len(value) > _LISTED:
+        return f"[{value[0]}, ..., {value[-1]}]"
     return f"{value:,}" if isinstance(value, int) else str(value).replace("'", "")

@@ -54,7 +54,7 @@ def agents(*tables, **more):
         ({"environments": [{"id": "riversim"}]}, "environments[0].id: no such choice: 'riversim'"),
         (
             {"environments": [{"id": "riverswim", "state": 4}]},
-            "environments[0].state: no such parameter; did you mean states? Fix: one of: horizon, noise, states.",
+            "environments[0].state: no such parameter; did you mean states? Fix: one of: horizon, ",
         ),
         (
             {"environments": [{"id": "riverswim", "states": []}]},
@@ -157,6 +157,20 @@ def test_lists_form_the_product_and_labels_tell_them_apart():
 def test_two_tables_with_one_id_are_told_apart_by_what_they_say():
     spec = agents({"id": "ucrl2", "delta": 0.1}, {"id": "ucrl2", "delta": 0.2})
     assert [entry.label for entry in spec.agents] == ["ucrl2, delta 0.1", "ucrl2, delta 0.2"]
+
+
+def test_long_lists_do_not_make_long_labels():
+    first, second = list(range(2, 90)), [5, 6]
+    spec = agents(
+        {"id": "ucrl2-restarts", "restarts": [first, second]}, {"id": "ucrl2", "delta": [0.1]}
+    )
+    assert [entry.label for entry in spec.agents] == [
+        "ucrl2-restarts, restarts [2, ..., 89]", "ucrl2-restarts, restarts [5, 6]", "ucrl2"
+    ]  # fmt: skip
+    with pytest.raises(
+        InputError, match=r"agents\[0\].label: .* is also what agents\[0\] is called"
+    ):
+        agents({"id": "ucrl2-restarts", "restarts": [first, [*first[:-2], 89]]})
 
 
 def test_horizons_and_seeds():

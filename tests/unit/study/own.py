@@ -1,0 +1,87 @@
+"""Agents and worlds as users write them, for `module:Class`."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+import windage as wd
+
+
+class Plain:
+    """An agent that is no `windage.agents.Agent`: it plays one action, and may fall over."""
+
+    def __init__(self, space, action=0, fails_at=None, flag=None, seed=0):
+        self.space, self.action, self.seed = space, action, seed
+        self.fails_at, self.flag = fails_at, flag
+        self.t = 1
+        self.last_state = None
+
+    def act(self, s):
+        if self.fails_at == self.t and not (self.flag and Path(self.flag).exists()):
+            raise RuntimeError(f"fell over at t = {self.t}, seed {self.seed}")
+        return min(self.action, int(self.space.counts[s]) - 1)
+
+    def observe(self, s, a, reward, s_next):
+        self.t += 1
+        self.last_state = s_next
+
+
+class Slow(Plain):
+    """Takes its time."""
+
+    def __init__(self, space, pause=0.01):
+        super().__init__(space)
+        self.pause = pause
+
+    def act(self, s):
+        time.sleep(self.pause)
+        return super().act(s)
+
+
+class Deadly(Plain):
+    """Takes its process down, until the flag is there."""
+
+    def act(self, s):
+        if self.t == 5 and not (self.flag and Path(self.flag).exists()):
+            if self.flag:
+                Path(self.flag).touch()
+            os._exit(9)
+        return super().act(s)
+
+
+class Modest(wd.agents.RandomAgent):
+    """A subclass of a library agent."""
+
+    id = "modest"
+
+
+class Counter:
+    """A world that is no model: every step pays, and nobody knows what is best."""
+
+    def __init__(self, horizon=50, pay=1.0):
+        self.space = wd.StateActions([2, 2])
+        self.horizon, self.pay = horizon, pay
+
+    def reset(self, seed):
+        self.state = self.seed = seed % 2
+        return self.state
+
+    def step(self, action):
+        self.state = (self.state + action) % 2
+        return self.pay * action, self.state
+
+
+def shore(horizon=40, low=0.0):
+    """A model made by a function."""
+    space = wd.StateActions.uniform(states=1, actions=2)
+    one, other = (wd.MDP(space, [x, 1 - x], [[1.0], [1.0]]) for x in (low, 1.0))
+    return wd.DriftingMDP.blend([one, other], wd.schedules.Linear(), horizon=horizon)
+
+
+class Nothing:
+    """Neither an agent nor a world."""
+
+    def __init__(self, space=None):
+        self.space = space

@@ -1,0 +1,260 @@
+"""The runner: what is there is kept, what fails is named, workers that die are replaced."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+import windage as wd
+from tests.unit.study.test_store import contents
+from windage import writing
+from windage.errors import InputError
+
+OWN = "tests.unit.study.own"
+pytestmark = pytest.mark.filterwarnings("ignore::windage.errors.GuaranteeWarning")
+
+
+def study(*agents, **more):
+    options = {"horizon": 200, "seeds": 3} | more
+    environments = options.pop("environments", [{"id": "riverswim"}])
+    return wd.Study(environments, agents or [{"id": "random"}, {"id": "ucrl2"}], **options)
+
+
+def stamps(folder):
+    return {path.name: (path.stat().st_mtime_ns, path.stat().st_ino)
+            for path in folder.rglob("*.parquet")}  # fmt: skip
+
+
+def test_the_same_bytes_on_one_worker_two_and_processes(tmp_path):
+    agents = [{"id": "random"}, {"id": "ucrl2"}, {"id": "borl"}, {"id": f"{OWN}:Plain"}]
+    one = study(*agents).run(tmp_path / "one", workers=1)
+    two = study(*agents).run(tmp_path / "two", workers=2)
+    own = study(*agents).run(tmp_path / "own", workers=2, executor="processes")
+    with ThreadPoolExecutor(2) as pool:
+        given = study(*agents).run(tmp_path / "given", executor=pool)
+        assert pool.submit(int, "7").result() == 7  # still open
+    assert one.hash == two.hash == own.hash == given.hash != ""
+    assert contents(tmp_path / "one") == contents(tmp_path / "two") == contents(tmp_path / "own")
+    lines = (tmp_path / "own" / "timings.jsonl").read_text().splitlines()
+    pids = {json.loads(line)["pid"] for line in lines}
+    assert os.getpid() not in pids
+
+
+def test_a_changed_study_keeps_the_runs_it_still_asks_for(tmp_path):
+    folder = tmp_path / "results"
+    study().run(folder)
+    before, made_at = contents(folder), stamps(folder)
+    changed = study({"id": "ucrl2", "label": "new name"}, {"id": "sw-psrl"}, seeds=4, name="other")
+    done = changed.run(folder)
+    assert (done.runs, done.kept, done.made, done.spare) == (8, 3, 5, 3)
+    table = wd.load_results(folder)
+    assert table["agent"].to_list() == ["new name"] * 4 + ["sw-psrl"] * 4
+    assert table["study"][0] == "other"
+    assert before.items() <= contents(folder).items()
+    assert made_at.items() <= stamps(folder).items()
+    back = study().run(folder)
+    assert (back.kept, back.made) == (6, 0)
+
+
+def test_an_agent_that_raises_is_named_and_tried_again(tmp_path):
+    flag = tmp_path / "mended"
+    wrong = {"id": f"{OWN}:Plain", "label": "wrong", "fails_at": 120, "flag": str(flag)}
+    asked = study({"id": "random"}, wrong, {"id": "ucrl2"})
+    done = asked.run(tmp_path / "results")
+    assert (done.runs, done.made) == (9, 6)
+    assert [failure.what for failure in done.failures] == [
+        f"wrong on riverswim, T = 200, seed {seed}" for seed in range(3)
+    ]
+    assert done.failures[0].why == "RuntimeError: fell over at t = 120, seed 0"
+    assert done.hash == ""
+    lines = (tmp_path / "results" / "timings.jsonl").read_text().splitlines()
+    assert sum(json.loads(line)["kind"] == "failure" for line in lines) == 3
+    before = stamps(tmp_path / "results")
+    flag.touch()
+    again = asked.run(tmp_path / "results")
+    assert (again.kept, again.made, again.failures) == (6, 3, ())
+    assert again.hash
+    assert before.items() <= stamps(tmp_path / "results").items()
+
+
+def test_an_oracle_that_fails_takes_only_its_own_runs_along(tmp_path, monkeypatch):
+    def refused(model, tol=1e-6):
+        if model.space.n_states == 4:
+            raise wd.NotConverged("did not close", field="optimal_gains", fix="wait")
+        return real(model, tol)
+
+    real = wd.DriftingMDP.optimal_gains
+    monkeypatch.setattr(wd.DriftingMDP, "optimal_gains", refused)
+    worlds = [{"id": "riverswim", "states": [4, 5]}]
+    done = study({"id": "random"}, environments=worlds).run(tmp_path / "results", workers=1)
+    assert done.made == 3
+    assert done.failures[0].what == "the oracle of riverswim, states 4, T = 200"
+    assert "did not close" in done.failures[0].why
+    assert [failure.why for failure in done.failures[1:]] == ["its oracle failed"] * 3
+    worlds[0]["oracle"] = False
+    done = study({"id": "random"}, environments=worlds).run(tmp_path / "rewards", workers=1)
+    assert done.made == 6
+    assert wd.load_results(tmp_path / "rewards")["regret"].null_count() == 6
+
+
+def test_oracles_are_found_once_for_all_runs(tmp_path, monkeypatch):
+    calls = []
+    real = wd.DriftingMDP.optimal_gains
+    monkeypatch.setattr(
+        wd.DriftingMDP,
+        "optimal_gains",
+        lambda model, *a: calls.append(model.horizon) or real(model, *a),
+    )
+    asked = study({"id": "random"}, {"id": "ucrl2"}, horizon=[150, 200], seeds=4)
+    asked.run(tmp_path / "results")
+    assert sorted(T for T in calls if T > 10) == [150, 200]  # 10: what is compiled with
+    asked.run(tmp_path / "results")
+    assert len([T for T in calls if T > 10]) == 2
+    study(horizon=[150, 200], seeds=6).run(tmp_path / "results")
+    assert len([T for T in calls if T > 10]) == 2
+
+
+def test_an_interrupt_keeps_what_is_done_and_goes_on(tmp_path):
+    whole = study(horizon=2000, seeds=6).run(tmp_path / "whole")
+    folder = tmp_path / "cut"
+
+    def interrupt(status):
+        if status.made == 5:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        study(horizon=2000, seeds=6).run(folder, workers=2, progress=interrupt)
+    assert len(list((folder / "runs").iterdir())) == 5
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("windage")]
+    before = stamps(folder)
+    done = study(horizon=2000, seeds=6).run(folder)
+    assert (done.kept, done.made) == (5, 7)
+    assert done.hash == whole.hash
+    assert before.items() <= stamps(folder).items()
+
+
+def test_a_worker_that_dies_is_replaced(tmp_path):
+    flag = tmp_path / "died"
+    deadly = {"id": f"{OWN}:Deadly", "flag": str(flag)}
+    done = study({"id": "random"}, deadly).run(
+        tmp_path / "results", workers=2, executor="processes"
+    )
+    assert flag.exists()
+    assert (done.made, done.failures) == (6, ())
+
+
+def test_a_run_that_takes_every_worker_down_has_failed(tmp_path):
+    done = study({"id": "random"}, {"id": f"{OWN}:Deadly"}, seeds=1).run(
+        tmp_path / "results", workers=2, executor="processes"
+    )
+    assert done.made == 1
+    (failure,) = done.failures
+    assert failure.why.startswith("3 workers died at it")
+    assert "Deadly" in failure.what
+
+
+class Disk:
+    """A disk that fills up: after so many bytes nothing can be written."""
+
+    def __init__(self, monkeypatch, room):
+        self.room = room
+        real = os.fdopen
+        monkeypatch.setattr(writing.os, "fdopen", lambda *given: FullFile(real(*given), self))
+
+
+class FullFile:
+    def __init__(self, file, disk):
+        self.file, self.disk = file, disk
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.file.close()
+
+    def __getattr__(self, name):
+        return getattr(self.file, name)
+
+    def write(self, data):
+        self.file.write(data[: max(0, self.disk.room)])
+        self.disk.room -= len(data)
+        if self.disk.room < 0:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def test_a_full_disk_is_said_and_the_study_goes_on_when_there_is_room(tmp_path, monkeypatch):
+    whole = study(seeds=6).run(tmp_path / "whole")
+    folder = tmp_path / "results"
+    size = sum(len(data) for data in contents(tmp_path / "whole").values())
+    with monkeypatch.context() as patch:
+        Disk(patch, size // 2)
+        with pytest.raises(InputError, match="No space left on device.*make room on the disk") as e:
+            study(seeds=6).run(folder)
+        assert e.value.field.endswith(".parquet")
+    assert not list(folder.rglob("*.tmp"))
+    kept = len(list((folder / "runs").iterdir()))
+    assert 0 < kept < 12
+    table = wd.load_results(folder, unfinished=True)  # nothing is half there
+    assert table.height == kept
+    before = stamps(folder)
+    done = study(seeds=6).run(folder)
+    assert (done.kept, done.made) == (kept, 12 - kept)
+    assert done.hash == whole.hash
+    assert before.items() <= stamps(folder).items()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"workers": 0}, "workers: 0 is not"),
+        ({"workers": 2.0}, "workers: 2.0"),
+        ({"executor": "thread"}, "executor: no such choice: 'thread'. Fix: did you mean 'threads'"),
+        ({"executor": "dask"}, "scheduler: the address of the cluster is missing"),
+        ({"scheduler": "tcp://1.2.3.4:5"}, "scheduler: 'tcp://1.2.3.4:5' is the address of a"),
+    ],
+)
+def test_bad_options(options, message, tmp_path):
+    with pytest.raises(InputError) as caught:
+        study().run(tmp_path / "results", **options)
+    assert str(caught.value).startswith(message)
+    assert not (tmp_path / "results").exists()
+
+
+def test_classes_that_are_neither_agents_nor_worlds():
+    with pytest.raises(InputError, match=r"agents\[0\]: makes a Nothing, which has no 'act'"):
+        study({"id": f"{OWN}:Nothing"}).run("nowhere")
+    with pytest.raises(InputError, match=r"environments\[0\]: makes a Nothing, which has no"):
+        study(environments=[{"id": f"{OWN}:Nothing"}]).run("nowhere")
+    with pytest.raises(
+        InputError, match=r"agents\[0\].paws: no such parameter; did you mean pause"
+    ):
+        study({"id": f"{OWN}:Slow", "paws": 1})
+    assert not Path("nowhere").exists()
+
+
+def test_what_an_agent_warns_of_is_said_once(tmp_path):
+    import warnings
+
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always")
+        study({"id": "swucrl2-cw", "radii": {"kind": "paper", "scale": 0.1}}).run(tmp_path / "r")
+    assert [str(one.message) for one in heard] == [
+        "swucrl2-cw: paper x0.1 radii do not cover the truth as the theorem needs"
+    ]
+
+
+def test_changed_source_is_another_agent(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+    text = (Path(__file__).parent / "own.py").read_text()
+    (tmp_path / "mine_v1.py").write_text(text)
+    asked = study({"id": "mine_v1:Plain"})
+    assert asked.run(tmp_path / "results").made == 3
+    assert asked.run(tmp_path / "results").made == 0
+    (tmp_path / "mine_v1.py").write_text(text + "# another thought\n")
+    assert asked.run(tmp_path / "results").made == 3

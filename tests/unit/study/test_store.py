@@ -1,0 +1,213 @@
+"""The folder of a study: whole files, locks, manifests, and what a flipped bit does."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import duckdb
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+import windage as wd
+from tests.conftest import RELIABILITY
+from windage.errors import InputError, StateError
+from windage.study.results import load_oracles
+from windage.study.store import Store
+from windage.study.tables import RUN, decode
+
+
+def small(**more):
+    options = {"horizon": 300, "seeds": 3, "name": "small"} | more
+    return wd.Study([{"id": "riverswim"}], [{"id": "random"}, {"id": "ucrl2"}], **options)
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("studies") / "small"
+    small().run(folder)
+    return folder
+
+
+@pytest.fixture
+def results(finished, tmp_path):
+    return Path(shutil.copytree(finished, tmp_path / "results"))
+
+
+def contents(folder):
+    kinds = ("runs", "oracles")
+    return {path.name: path.read_bytes() for kind in kinds for path in (folder / kind).iterdir()}
+
+
+def test_what_stands_in_the_folder(results):
+    names = {path.name for path in results.iterdir()}
+    assert names == {"manifest.json", "runs", "oracles", "timings.jsonl", ".lock"}
+    assert len(list((results / "runs").iterdir())) == 6
+    assert len(list((results / "oracles").iterdir())) == 1
+    manifest = json.loads((results / "manifest.json").read_text())
+    assert {"numba", "windage", "polars", "numpy", "python"} <= manifest["versions"].keys()
+    assert [run["seed"] for run in manifest["runs"]] == [0, 1, 2, 0, 1, 2]
+    times = [json.loads(line) for line in (results / "timings.jsonl").read_text().splitlines()]
+    assert len(times) == 7
+    assert all(entry["seconds"] >= 0 and entry["host"] and entry["pid"] for entry in times)
+    host = times[0]["host"].encode()
+    if len(host) > 3:  # a short name may stand in compressed bytes by chance
+        assert not any(host in data for data in contents(results).values())
+
+
+def test_results_in_their_order(results):
+    table = wd.load_results(results)
+    assert table["agent"].to_list() == ["random"] * 3 + ["ucrl2"] * 3
+    assert table["seed"].to_list() == [0, 1, 2] * 2
+    assert table["study"].unique().to_list() == ["small"]
+    assert set(table.columns) == set(RUN) | {"study", "environment", "agent"}
+    assert load_oracles(results)["environment"].to_list() == ["riverswim"]
+
+
+def test_a_file_is_read_by_others_as_it_is(results):
+    ours = wd.load_results(results).sort("key")
+    theirs = pl.read_parquet(results / "runs/*.parquet").sort("key")
+    assert theirs.select(list(RUN)).equals(ours.select(list(RUN)))
+    frame = pd.read_parquet(results / "runs").sort_values("key")
+    assert frame["regret"].tolist() == ours["regret"].to_list()
+    assert frame["cumulative_regret"].iloc[0].tolist() == ours["cumulative_regret"][0].to_list()
+    query = f"SELECT key, regret, len(t) FROM '{results}/runs/*.parquet' ORDER BY key"
+    assert (
+        duckdb.sql(query).fetchall() == ours.select("key", "regret", pl.col("t").list.len()).rows()
+    )
+
+
+def test_every_flipped_byte_and_every_cut_is_noticed(results):
+    """All cuts of a file and a flip of every byte (a sample in `make test`) are refused."""
+    path = sorted((results / "runs").iterdir())[0]
+    data = path.read_bytes()
+    rng = np.random.default_rng(0)
+    step = 1 if RELIABILITY else 7
+    for place in range(0, len(data), step):
+        broken = bytearray(data)
+        broken[place] ^= 1 << int(rng.integers(8))
+        with pytest.raises(StateError, match="is damaged") as caught:
+            decode(bytes(broken), RUN, path)
+        assert caught.value.field == str(path)
+        with pytest.raises(StateError, match="is damaged"):
+            decode(data[:place], RUN, path)
+    with pytest.raises(StateError, match="is damaged"):
+        decode(data + b"x", RUN, path)
+    assert decode(data, RUN, path).height == 1
+
+
+@pytest.mark.parametrize("kind", ["runs", "oracles"])
+@pytest.mark.parametrize("damage", ["flip", "cut", "empty", "other"])
+def test_damaged_files_are_named_and_made_anew_and_nothing_else(results, kind, damage):
+    before = contents(results)
+    files = sorted((results / kind).iterdir())
+    victim = files[0]
+    data = bytearray(victim.read_bytes())
+    if damage == "flip":
+        data[len(data) // 2] ^= 64
+    elif damage == "cut":
+        data = data[: len(data) // 2]
+    elif damage == "empty":
+        data = bytearray()
+    else:  # a whole file, under another's name
+        data = bytearray(sorted((results / "runs").iterdir())[-1].read_bytes())
+    victim.write_bytes(data)
+    if kind == "runs":
+        with pytest.raises(StateError, match="is damaged") as caught:
+            wd.load_results(results)
+        assert caught.value.field == str(victim)
+    stamps = {path: path.stat().st_mtime_ns for path in results.rglob("*.parquet")}
+    done = small().run(results)
+    assert len(done.repaired) == 1
+    assert str(victim) in done.repaired[0]
+    assert done.made == (kind == "runs")
+    assert contents(results) == before
+    again = {path for path, stamp in stamps.items() if path.stat().st_mtime_ns != stamp}
+    assert again == {victim}
+
+
+@pytest.mark.parametrize("text", ["", "{", '{"windage_study": 1}', "[]", '{"name": "x"}', "\xff"])
+def test_a_damaged_manifest_is_refused_and_written_anew(results, text):
+    (results / "manifest.json").write_text(text, encoding="latin-1")
+    with pytest.raises(StateError, match="cannot be read"):
+        wd.load_results(results)
+    before = contents(results)
+    done = small().run(results)
+    assert (done.made, done.kept) == (0, 6)
+    assert contents(results) == before
+    assert wd.load_results(results).height == 6
+
+
+def test_another_format_is_refused(results):
+    manifest = json.loads((results / "manifest.json").read_text())
+    (results / "manifest.json").write_text(json.dumps(manifest | {"windage_study": 2}))
+    with pytest.raises(StateError, match="has the format 2, this version reads 1"):
+        wd.load_results(results)
+
+
+def test_runs_that_are_missing(results):
+    sorted((results / "runs").iterdir())[0].unlink()
+    with pytest.raises(StateError, match="1 of 6 runs are missing"):
+        wd.load_results(results)
+    assert wd.load_results(results, unfinished=True).height == 5
+    shutil.rmtree(results / "runs")
+    empty = wd.load_results(results, unfinished=True)
+    assert empty.height == 0
+    assert "agent" in empty.columns
+
+
+def test_folders_that_hold_no_study(tmp_path):
+    for folder, message in (
+        (tmp_path, "holds no study"),
+        (tmp_path / "no", "is no folder of results"),
+    ):
+        with pytest.raises(StateError, match=message):
+            wd.load_results(folder)
+    (tmp_path / "thesis.tex").touch()
+    with pytest.raises(InputError, match=r"holds other things \(thesis.tex\) and no study"):
+        small().run(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
+    with pytest.raises(InputError, match="is a file"):
+        small().run(tmp_path / "thesis.tex")
+    with pytest.raises(InputError, match="its folder is a file"):
+        small().run(tmp_path / "thesis.tex" / "results")
+    with pytest.raises(InputError, match="is not the name of a file"):
+        small().run(7)
+
+
+def test_two_at_once_in_one_folder(tmp_path):
+    refused = pytest.raises(InputError, match="another process is running a study in it")
+    with Store.opened(tmp_path / "results"), refused:
+        small().run(tmp_path / "results")
+    assert small().run(tmp_path / "results").made == 6
+
+
+def test_what_the_killed_left_behind_is_taken_away(results):
+    for left in (results / "x.tmp", results / "runs" / "y.parquet.1-0.tmp"):
+        left.write_bytes(b"half")
+    with (results / "timings.jsonl").open("a") as file:
+        file.write('{"kind": "ru')
+    sorted((results / "runs").iterdir())[0].unlink()
+    small().run(results)
+    assert not list(results.rglob("*.tmp"))
+    lines = (results / "timings.jsonl").read_text().splitlines()
+    assert lines[7] == '{"kind": "ru'
+    assert json.loads(lines[8])["kind"] == "run"
+
+
+def test_versions_of_those_before_are_remembered(results):
+    path = results / "manifest.json"
+    manifest = json.loads(path.read_text())
+    now = manifest["versions"]
+    manifest["versions"] = now | {"numba": "0.1"}
+    path.write_text(json.dumps(manifest))
+    with pytest.warns(wd.ParameterWarning, match="were made with other versions"):
+        small().run(results)
+    found = json.loads(path.read_text())
+    assert found["versions"] == now
+    assert found["before"] == [now | {"numba": "0.1"}]
+    small().run(results)  # and said once
+    assert json.loads(path.read_text())["before"] == [now | {"numba": "0.1"}]
