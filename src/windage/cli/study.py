@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from windage.cli.display import Display
 from windage.cli.tables import print_table, print_text
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from windage.study.runner import Status, Summary
+    from windage.study.runner import Summary
 
 __all__ = ["find_own_classes", "run"]
 
@@ -43,7 +44,7 @@ def run(
 
     find_own_classes(study.parent)
     asked = wd.Study.load(study)
-    with _Display() as display:
+    with Display() as display:
         try:
             done = asked.run(
                 output, workers=workers, executor=executor, scheduler=scheduler, progress=display
@@ -110,67 +111,3 @@ def _print_means(results: pl.DataFrame) -> None:
     ]
     name = by.replace("_", " ")
     print_table(["environment", "T", "agent", "seeds", f"mean {name}", "95 % interval"], rows)
-
-
-class _Display:
-    """Bars on a terminal; silence where nobody looks."""
-
-    def __init__(self) -> None:
-        from windage.study.runner import Status
-
-        self.status = Status()
-        self._seen = sys.stderr.isatty()
-        if self._seen:
-            from rich.console import Console
-            from rich.progress import (
-                BarColumn,
-                MofNCompleteColumn,
-                Progress,
-                TextColumn,
-                TimeRemainingColumn,
-            )
-
-            self._bar = Progress(
-                TextColumn("{task.fields[stage]:<9}"),
-                BarColumn(bar_width=24),
-                MofNCompleteColumn(),
-                TextColumn("{task.fields[speed]}"),
-                TextColumn("left"),
-                TimeRemainingColumn(),
-                TextColumn("{task.fields[running]}", markup=False),
-                console=Console(stderr=True),
-                transient=True,
-            )
-            self._row = self._bar.add_task("", total=None, stage="planning", speed="", running="")
-
-    def __enter__(self) -> _Display:
-        if self._seen:
-            self._bar.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.stop()
-
-    def stop(self) -> None:
-        """Take the bar away."""
-        if self._seen:
-            self._bar.stop()
-
-    def __call__(self, status: Status) -> None:
-        """Show how far it is."""
-        self.status = status
-        if not self._seen:
-            return
-        running = ", ".join(status.running[:2])
-        more = f" and {len(status.running) - 2} more" if len(status.running) > 2 else ""
-        failed = f"{status.failed} failed, " if status.failed else ""
-        elapsed = self._bar.tasks[0].elapsed or 0.0
-        speed = f"{status.steps / elapsed / 1e6:.2f} M steps/s" if status.steps else ""
-        self._bar.update(
-            self._row,
-            stage=status.stage,
-            total=status.total or None,
-            completed=status.kept + status.made + status.failed,
-            speed=speed,
-            running=f"{failed}{running}{more}",
-        )

@@ -125,7 +125,7 @@ class _Session:
         self.manifest = asked.manifest
         self.status = status
         self.progress = progress
-        self.failures: list[Failure] = []
+        self.failures: dict[str, Failure] = {}
         self.repaired: list[str] = []
         self.gains: dict[str, Gains] = {}
         self.said = set(asked.said)
@@ -167,7 +167,7 @@ class _Session:
         for task in todo:
             asked = self.labels[task.key]
             if asked.oracle is not None and asked.oracle not in self.gains:
-                self._fail(_name(asked), "its oracle failed")
+                self._fail(task.key, _name(asked), "its oracle failed")
                 continue
             gains = None if asked.oracle is None else self.gains[asked.oracle]
             yield Job(task.key, _name(asked), play, (task, gains), asked.horizon)
@@ -179,7 +179,7 @@ class _Session:
                 keep(job, ended)
                 continue
             kind = "" if isinstance(ended, WindageError) else f"{type(ended).__name__}: "
-            self._fail(job.name, f"{kind}{ended}")
+            self._fail(job.key, job.name, f"{kind}{ended}")
             self.store.note(
                 {"kind": "failure", "key": job.key, "why": f"{kind}{ended}", "finished": _now()}
             )
@@ -188,8 +188,8 @@ class _Session:
         self.status.running = names
         self.progress(self.status)
 
-    def _fail(self, what: str, why: str) -> None:
-        self.failures.append(Failure(what, why))
+    def _fail(self, key: str, what: str, why: str) -> None:
+        self.failures[key] = Failure(what, why)
         self.status.failed += 1
         self.progress(self.status)
 
@@ -231,13 +231,17 @@ class _Session:
     def _summary(self) -> Summary:
         present = self.store.present("runs")
         whole = not self.failures and present >= self.tasks.keys()
+        order = [
+            *dict.fromkeys(one.oracle for one in self.manifest.runs if one.oracle),
+            *self.tasks,
+        ]
         return Summary(
             folder=self.store.folder,
             runs=len(self.tasks),
             kept=self.status.kept,
             made=self.status.made,
             repaired=tuple(self.repaired),
-            failures=tuple(self.failures),
+            failures=tuple(self.failures[key] for key in order if key in self.failures),
             spare=len(present - self.tasks.keys()),
             hash=results_hash(self.store, self.manifest) if whole else "",
         )
