@@ -46,13 +46,15 @@ id = "snail:Snail"
 """
 
 SNAIL = """
-import time
+import os, time
 
 class Snail:
     def __init__(self, space):
         pass
     def act(self, s):
         time.sleep({pause})
+        while os.path.exists("hold"):
+            time.sleep(0.01)
         return 0
     def observe(self, s, a, reward, s_next):
         pass
@@ -217,13 +219,15 @@ def test_worker_processes_do_not_outlive_the_study(here, end):
 
 
 def test_two_at_once_on_one_folder(here):
-    write_snail()
+    write_snail(pause=0)
+    Path("hold").touch()
     first = started("run", "snail.toml", "-o", "out", "-w", "2", cwd=here)
-    wait_for_runs(first, "out", 1)
+    wait_for_files(first, "out", 1)  # the oracle: runs have begun
     second = windage("run", "snail.toml", "-o", "out", cwd=here)
+    Path("hold").unlink()
+    out, err = first.communicate(timeout=100)
     assert second.returncode == 2
     assert second.stderr.startswith("windage: out: another process is running a study in it")
-    out, err = first.communicate(timeout=100)
     assert first.returncode == 0, err
     assert "8 of 8 runs in out (8 made now, 0 kept)" in out
 
