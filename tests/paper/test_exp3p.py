@@ -92,7 +92,7 @@ def test_e4_from_when_on_it_is_a_probability(S, A, last):
 @pytest.mark.parametrize(("K", "n"), [(2, 50), (5, 400), (9, 3000)])
 def test_line_14_every_arm_is_given_beta(K, n):
     """After each round q is what the line says, for arms that were not played too."""
-    printed, wrong, ours = Printed(K, n), Printed(K, n, everywhere=False), Exp3P(K, n)
+    printed, wrong, ours = Printed(K, n), Printed(K, n, everywhere=False), Exp3P(K, n, quiet=True)
     rng = wd.streams.stream(K, "line 14")
     for t in range(n):
         u, x = rng.random(2)

@@ -9,12 +9,13 @@ import numpy as np
 import pytest
 
 import windage as wd
+from windage.learn.adapting import exploration, horizons_to_adapt
 from windage.learn.radii import Radii
+from windage.learn.search import first_integer
 from windage.plans import plan
-from windage.plans.blocks import exploration, horizons_to_adapt
 from windage.plans.bound import FORMULAS
 from windage.plans.costs import agent_memory
-from windage.plans.visits import first_integer, visits_needed
+from windage.plans.visits import visits_needed
 
 SCENE = wd.StateActions.uniform(states=10, actions=4)
 RAGGED = wd.StateActions([1, 2, 3, 4, 1, 1, 1])

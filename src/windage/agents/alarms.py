@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from windage.inputs import as_integer, as_real
 
-__all__ = ["Alarms", "Reach", "Restart", "Restarts", "Tally"]
+__all__ = ["Alarms", "Following", "Reach", "Restart", "Restarts", "Tally"]
 
 _RESTARTS_KEPT = 10_000
 _LONGEST = 1000  # horizons of 2^1000 and more are not looked at
@@ -131,6 +131,14 @@ class Restarts:
         self._numbers[rows], self._reals[rows], self.total = numbers, reals, total
 
 
+class Following(NamedTuple):
+    """What a step leads to, once the copy that acts has learned from it."""
+
+    tally: Tally
+    restart: Restart | None
+    clock: int  # of that copy, then
+
+
 @dataclass(frozen=True)
 class Reach:
     """Whether one test can fire at all before the horizon.
@@ -205,6 +213,10 @@ class Alarms:
         """Return rho^ of so many steps, in units of the rewards."""
         return self.width * self._rho_hat(steps, self.horizon)
 
+    def bar_2(self, steps: int) -> float:
+        """Return the threshold of test 2 after so many steps of a block."""
+        return self.test_2 * self.rho_hat(steps) if steps > 0 else math.inf
+
     def _rho_hat(self, steps: int, T: int) -> float:
         return math.prod(self.constants(T)) / math.sqrt(steps)
 
@@ -241,7 +253,7 @@ class Alarms:
             if value >= bar:
                 return Restart(now.t, 1, order, value, bar)
         steps = now.t - now.start + 1
-        value, bar = now.missed / steps, self.test_2 * self.rho_hat(steps)
+        value, bar = now.missed / steps, self.bar_2(steps)
         return Restart(now.t, 2, now.order, value, bar) if value >= bar else None
 
     def reach(self) -> tuple[Reach, Reach]:

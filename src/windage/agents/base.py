@@ -7,18 +7,21 @@ that a bad call changes nothing.
 
 from __future__ import annotations
 
+import math
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import cached_property
 from typing import Any, ClassVar, NamedTuple, Protocol, Self, TypeVar
 
 from numpy.typing import NDArray
 
 from windage.agents.blob import Blob, pack, unpack
+from windage.agents.scale import Scale
 from windage.errors import CallOrderError, HorizonReached, StateError
-from windage.inputs import as_horizon, as_integer, as_range, as_real, as_seed
+from windage.inputs import as_horizon, as_integer, as_range, as_seed
 from windage.spaces import StateActions, as_space
 
 __all__ = ["Agent", "Budgets", "KnownBudgets", "listening", "quietly", "warn"]
@@ -93,6 +96,7 @@ class Agent(ABC):
         self.overridden = 0
         """How often another action than the advised one was played."""
         self._pending: tuple[int, int] | None = None
+        self._overridden_then = 0  # what `overridden` is once the step in hand is learned
 
     def act(self, s: int) -> int:
         """Return the action to play in state `s`; asked again before `observe`, the same one."""
@@ -142,15 +146,42 @@ class Agent(ABC):
                 fix="observe the state that act was called with",
             )
         with self.in_step():
+            self._overridden_then = self.overridden + (action != self._pending[1])
             self._learn(state, action, value, after)
-            self.overridden += action != self._pending[1]
-            self._pending = None
+            self.overridden, self._pending = self._overridden_then, None
             self.last_state = after
             self.t += 1
 
-    def in_step(self) -> AbstractContextManager[None]:
-        """Return what keeps an agent in one piece if a step is interrupted by Ctrl-C."""
-        return nullcontext()
+    @contextmanager
+    def in_step(self) -> Iterator[None]:
+        """Keep the clock with what was learned if a step is cut short, by Ctrl-C or an error.
+
+        What has been learned counts as played: Ctrl-C in a compiled loop is told when the loop is
+        over. So the step in hand is finished or was never begun, and nothing is counted twice.
+        """
+        before = self.t, self.last_state, self.overridden, self._pending
+        self._overridden_then = self.overridden
+        try:
+            yield
+        except GeneratorExit:  # cut short before the step or after it: all is well
+            raise
+        except BaseException:
+            reached = self._reached()
+            if reached is None:  # it learns nothing: a step counts when its clock has moved
+                reached = self.t, self.last_state
+            if reached[0] != before[0]:
+                self.overridden, self._pending = self._overridden_then, None
+                self.t, self.last_state = reached
+            else:
+                self.t, self.last_state, self.overridden, self._pending = before
+            raise
+
+    def _reached(self) -> tuple[int, int | None] | None:
+        """Return the time of the next step by what has been learned, and the state it starts in.
+
+        None: the agent learns nothing that could be ahead of its clock.
+        """
+        return None
 
     def has_loop(self) -> bool:
         """Whether a compiled loop, `play`, is all there is to it: no subclass has its own rules."""
@@ -261,11 +292,18 @@ class Agent(ABC):
     ) -> None:
         """Take back what `_saved` gave."""
 
+    @property
+    def _largest(self) -> float:
+        """The largest reward that is taken without a declared range."""
+        return math.inf
+
+    @cached_property
+    def _scale(self) -> Scale:
+        """How rewards are taken to [0, 1], and which are refused."""
+        return Scale.of(self.reward_range, self._largest)
+
     def _check_reward(self, reward: object) -> float:
-        if self.reward_range is None:
-            return as_real(reward, "reward")
-        low, high = self.reward_range
-        return as_real(reward, "reward", low=low, high=high)
+        return self._scale.checked(reward)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.space!r}, horizon={self.horizon}, t={self.t})"

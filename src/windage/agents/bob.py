@@ -8,8 +8,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from windage.agents.bandits import LARGEST
 from windage.agents.base import Agent
+from windage.agents.blocks import Blocks
+from windage.agents.choices import Choices
 from windage.agents.indices import SWUCB
 from windage.agents.relay import Relay
 from windage.inputs import as_real
@@ -62,28 +63,37 @@ class BOB(Relay):
         self.windows = _windows(self.block_length)
         """What EXP3 chooses from."""
         blocks = -(-self.horizon // self.block_length)
-        self._master = Exp3(len(self.windows), blocks, quiet=True)
         self._key = key(self.seed, "agents.bob")
+        self._choices = Choices(Exp3(len(self.windows), blocks, quiet=True), self._draw)
 
     @property
     def arm(self) -> int | None:
         """The place among `windows` of the one used in this block."""
-        return None if self._runner is None else self._drawn(self._since)
+        return None if self._runner is None else self._choices.arm(self._block)
 
-    def _drawn(self, t: int) -> int:
-        """Return the arm drawn for the block that starts at t; the master must not know its end."""
+    @property
+    def _block(self) -> int:
+        """The number of the block that goes on, from 0 on; -1 before the first."""
+        return -1 if self._runner is None else (self._since - 1) // self.block_length
+
+    def _draw(self, block: int) -> float:
         from windage.kernels.random import uniform
 
-        return self._master.choose(float(uniform(self._key, t, 0)))
+        return float(uniform(self._key, 1 + block * self.block_length, 0))
 
     @property
     def probabilities(self) -> NDArray[np.float64]:
         """How likely each window is to be chosen for the next block."""
-        return self._master.probabilities
+        return self._choices.master.probabilities
+
+    @property
+    def blocks(self) -> Blocks:
+        """The blocks that have started; their widening is 0."""
+        arms = [(W, 0.0) for W in self.windows]
+        return Blocks(self.block_length, arms, *self._choices.columns(self._block + 1))
 
     def _next_runner(self) -> tuple[Agent, int]:
-        arm = self._drawn(self.t)
-        H = self.block_length
+        arm, H = self._choices.choose(), self.block_length
         runner = SWUCB(
             self.space,
             horizon=H,
@@ -94,30 +104,27 @@ class BOB(Relay):
         return runner, H
 
     def _finished(self, earned: float) -> None:
-        low, high = self.reward_range or (0.0, 1.0)
         H, T = self.block_length, self.horizon
-        reward = (earned - low * H) / (high - low)
+        reward = (earned - self._scale.low * H) / self._scale.width
         most = 2.0 * H + 4.0 * math.sqrt(H * math.log(T / math.sqrt(H)))
-        if self._master.rounds == (self._since - 1) // H:  # else it has been told already
-            self._master.update(self._drawn(self._since), min(1.0, max(0.0, 0.5 + reward / most)))
+        self._choices.tell(self._block, 0.5 + reward / most)
 
     def configuration(self) -> dict[str, Any]:
         """Return the arguments this agent was made with, as plain data."""
         return super().configuration() | {"exploration": self.exploration}
 
-    def _check_reward(self, reward: object) -> float:
-        low, high = self.reward_range or (-LARGEST, LARGEST)
-        return as_real(reward, "reward", low=low, high=high)
-
     def _saved(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         values, arrays = super()._saved()
-        return values | {"arm": self.arm}, arrays | self._master.saved()
+        return values | {"arm": self.arm}, arrays | self._choices.saved(self._block + 1)
 
     def _restored(self, values: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
-        self._master.restore(arrays)
         super()._restored(values, arrays)
+        self._choices.restore(arrays, self._block + 1, (self.t - 1) // self.block_length)
+        if values["arm"] != self.arm:
+            raise ValueError("arm")
 
-    def _restored_runner(self, data: bytes) -> Agent:
+    def _restored_runner(self, data: bytes, since: int) -> Agent:
+        del since
         return SWUCB.from_state(data)
 
 

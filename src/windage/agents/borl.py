@@ -22,15 +22,16 @@ from numpy.typing import NDArray
 
 from windage import masters
 from windage.agents.base import Agent, quietly, warn
-from windage.agents.blob import array_like
 from windage.agents.blocks import Arm, Blocks, BorlExplanation
-from windage.agents.borl_state import require_same_master, require_same_runner
+from windage.agents.borl_state import require_possible_blocks, require_same_runner
+from windage.agents.choices import Choices
 from windage.agents.recent import Recent
 from windage.agents.relay import Relay
 from windage.agents.swucrl2cw import SWUCRL2CW
 from windage.errors import CallOrderError, GuaranteeWarning, InputError
-from windage.inputs import LAST_TIME, as_choice, as_integer, as_real, require_memory
+from windage.inputs import LAST_TIME, as_choice, as_integer, as_real
 from windage.learn import tuning
+from windage.learn.adapting import horizons_to_adapt
 from windage.learn.radii import Radii
 from windage.spaces import StateActions, as_space
 from windage.streams import key, stream
@@ -123,35 +124,45 @@ class BORL(Relay):
             first.delta, first.radii, first.ties, first.slack,
         )  # fmt: skip
         self._passed_on |= {"delta": self.delta, "ties": self.ties, "slack": self.slack}
-        self._master = self._new_master()
-        require_memory(
-            8.0 * self.n_blocks * len(self.arms), "arms", fix="pass fewer arms or longer blocks"
-        )
+        made = masters.make(self.master, len(self.arms), self.n_blocks, quiet=True)
+        self._choices = Choices(made, self._draw)
         most = min(self.horizon, max(W for W, _ in self.arms))
         self._recent = Recent(most) if carry_window else None
-        self._arm = np.zeros(self.n_blocks, np.int64)
-        self._reward = np.full(self.n_blocks, math.nan)
-        self._likely = np.zeros((self.n_blocks, len(self.arms)))
         self._warn()
 
-    def _new_master(self) -> masters.Master:
-        return masters.make(self.master, len(self.arms), self.n_blocks, quiet=True)
-
     def _warn(self) -> None:
-        missing = []
+        master, missing = self._choices.master, []
         if self.n_blocks == 1:
             missing.append(
                 f"one block of {self.block_length} steps holds all of T = {self.horizon}: an arm "
                 "is drawn, and arms are never compared (E5)"
             )
-        elif self._master.said:
-            missing.append(self._master.said)
+        elif master.said:
+            missing += [master.said, self._when_it_learns()]
+        missing += [f"Theorem 2 does not speak of {words}" for words in self._own_ways()]
         if not self.radii.keeps_guarantee:
             missing.append(f"{self.radii.label} radii do not cover the truth as the theorem needs")
         if self.space.n_states > 1 and all(eta == 0.0 for _, eta in self.arms):
             missing.append("the theorem needs a positive widening")
         if missing:
             warn("; ".join(missing), GuaranteeWarning, stacklevel=3)
+
+    def _when_it_learns(self) -> str:
+        """Say what it would take: the paper's grid grows with T, own arms do not."""
+        if self._given_arms or self._given_length is not None or self.master != "exp3p":
+            return f"with these {len(self.arms)} arms it takes {self._choices.master.enough} blocks"
+        T = horizons_to_adapt(self.space.n_states, self.space.mean_actions)[1]
+        return f"with the grid and the blocks of the paper, gamma is at most 1 from T = {T} on"
+
+    def _own_ways(self) -> list[str]:
+        """Say which options lead away from Algorithm 3."""
+        ways = {
+            "arms of one's own": self._given_arms,
+            f"the master {self.master!r}": self.master != "exp3p",
+            f"blocks of {self.block_length} steps": self._given_length is not None,
+            "windows carried from block to block": self.carry_window,
+        }
+        return [words for words, taken in ways.items() if taken]
 
     @property
     def _block(self) -> int:
@@ -161,19 +172,12 @@ class BORL(Relay):
     @property
     def probabilities(self) -> NDArray[np.float64]:
         """How likely each arm is to be drawn for the next block, as far as is known now."""
-        return self._master.probabilities
+        return self._choices.master.probabilities
 
     @property
     def blocks(self) -> Blocks:
         """The blocks that have started."""
-        n = self._block + 1
-        return Blocks(
-            self.block_length,
-            self.arms,
-            self._arm[:n].copy(),
-            self._reward[:n].copy(),
-            self._likely[:n].copy(),
-        )
+        return Blocks(self.block_length, self.arms, *self._choices.columns(self._block + 1))
 
     def _learner(self, arm: int, block: int) -> SWUCRL2CW:
         """Return a fresh SWUCRL2-CW for an arm, with draws of its own."""
@@ -196,32 +200,25 @@ class BORL(Relay):
         return float(stream(self.seed, "agents.borl", block).random())
 
     def _next_runner(self) -> tuple[Agent, int]:
-        i = self._master.rounds  # the blocks it has been told of
-        arm = self._master.choose(self._draw(i))
-        learner = self._learner(arm, i)
+        learner = self._learner(self._choices.choose(), self._choices.told)
         learner._warned = self._runner is not None and self._runner._warned  # once is enough
         if self._recent is not None:
             learner.preload_all(*self._recent.last(learner.window))
-        self._arm[i], self._likely[i] = arm, self._master.probabilities
         return learner, self.block_length
 
     def _saw(
-        self, pairs: NDArray[np.int64], rewards: NDArray[np.float64], afters: NDArray[Any]
+        self,
+        before: int,
+        pairs: NDArray[np.int64],
+        rewards: NDArray[np.float64],
+        afters: NDArray[Any],
     ) -> None:
         if self._recent is not None:
-            self._recent.add(pairs, rewards, afters)
+            self._recent.add(before, pairs, rewards, afters)
 
     def _finished(self, earned: float) -> None:
-        if self._master.rounds > self._block:
-            return  # told already: the next learner could not be made then
-        self._reward[self._block] = self._scaled(earned)
-        self._master.update(int(self._arm[self._block]), float(self._reward[self._block]))
-
-    def _scaled(self, earned: float) -> float:
-        """Return what a block earned as the master takes it: over H (E24), cut to [0, 1] (E9)."""
-        low, high = self.reward_range or (0.0, 1.0)
-        x = (earned / self.block_length - low) / (high - low)
-        return min(1.0, max(0.0, x))
+        mean = earned / self.block_length  # also of the last block (E24)
+        self._choices.tell(self._block, self._scale.unit(mean))
 
     def explain(self, s: int) -> BorlExplanation:
         """Say which arms are played and how that came, and what this block's learner thinks."""
@@ -229,7 +226,8 @@ class BORL(Relay):
             raise CallOrderError(
                 "nothing has been planned yet", field="explain", fix="call act(s) first"
             )
-        blocks, ended = self.blocks, ~np.isnan(self._reward[: self._block + 1])
+        blocks = self.blocks
+        ended = ~np.isnan(blocks.reward)
         arms = []
         for k, (W, eta) in enumerate(self.arms):
             mine = (blocks.arm == k) & ended
@@ -247,9 +245,9 @@ class BORL(Relay):
         return BorlExplanation(
             block=self._block + 1,
             of=self.n_blocks,
-            arm=int(self._arm[self._block]),
+            arm=self._choices.arm(self._block),
             arms=tuple(arms),
-            gamma=float(getattr(self._master, "raw_gamma", 0.0)),
+            gamma=self._choices.master.raw_gamma,
             learner=self._runner.explain(s),
         )
 
@@ -265,50 +263,27 @@ class BORL(Relay):
 
     def _saved(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         values, arrays = super()._saved()
-        n = self._block + 1
-        arrays |= {f"master.{name}": array for name, array in self._master.saved().items()}
-        arrays |= {
-            "blocks.arm": self._arm[:n].copy(),
-            "blocks.reward": self._reward[:n].copy(),
-            "blocks.probabilities": self._likely[:n].copy(),
-        }
+        arrays |= self._choices.saved(self._block + 1)
         if self._recent is not None:
             arrays |= {f"recent.{name}": array for name, array in self._recent.saved().items()}
         return values | {"block": self._block}, arrays
 
     def _restored(self, values: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
         super()._restored(values, arrays)
-        if values["block"] != self._block:
-            raise ValueError("block")
-        asked = -(-self.t // self.block_length)  # a decision may have been withdrawn again
-        waits = -(-(self.t - 1) // self.block_length)
-        if self._block + 1 != asked and (self._block + 1 != waits or self._pending is not None):
-            raise ValueError("block")
-        n = self._block + 1
-        for name, mine in (
-            ("arm", self._arm), ("reward", self._reward), ("probabilities", self._likely)
-        ):  # fmt: skip
-            mine[:n] = array_like(mine[:n], arrays, f"blocks.{name}")
-        if n and not (self._arm.min() >= 0 and self._arm.max() < len(self.arms)):
-            raise ValueError("blocks.arm")
-        self._master.restore(_part_of(arrays, "master."))
-        require_same_master(self)
+        require_possible_blocks(self, values["block"])
+        self._choices.restore(arrays, self._block + 1, (self.t - 1) // self.block_length)
         if self._recent is not None:
-            space = self.space
-            self._recent.restore(_part_of(arrays, "recent."), space.n_pairs, space.n_states)
+            space, prefix = self.space, "recent."
+            kept = {name.removeprefix(prefix): array for name, array in arrays.items()}
+            self._recent.restore(kept, space.n_pairs, space.n_states)
             if self._recent.seen != self.t - 1:
                 raise ValueError("recent")
-        if self._since != 1 + max(0, self._block) * self.block_length:
-            raise ValueError("since")
         if self._runner is not None:
             require_same_runner(self)
 
-    def _restored_runner(self, data: bytes) -> Agent:
+    def _restored_runner(self, data: bytes, since: int) -> Agent:
+        del since
         return SWUCRL2CW.from_state(data)
-
-
-def _part_of(arrays: dict[str, NDArray[Any]], start: str) -> dict[str, NDArray[Any]]:
-    return {name[len(start) :]: a for name, a in arrays.items() if name.startswith(start)}
 
 
 def _arms(value: Any) -> list[tuple[int, float]]:

@@ -1,37 +1,29 @@
-"""What a saved BORL cannot be: blocks that its master, or its learner, would not have had."""
+"""What a saved BORL cannot be: a block, or a learner, that its clock and arms would not have."""
 
 from __future__ import annotations
 
 import math
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 if TYPE_CHECKING:
     from windage.agents.borl import BORL
 
-__all__ = ["require_same_master", "require_same_runner"]
+__all__ = ["require_possible_blocks", "require_same_runner"]
 
 
-def require_same_master(agent: BORL) -> None:
-    """Let another master hear of the same blocks: it must have come to the same scores."""
-    other, n = agent._new_master(), agent._block + 1
-    for i in range(n):
-        same = np.array_equal(agent._likely[i], other.probabilities)
-        if not same or agent._arm[i] != other.choose(agent._draw(i)):
-            raise ValueError(f"block {i}")
-        if i + 1 < n or not math.isnan(agent._reward[i]):
-            other.update(int(agent._arm[i]), float(agent._reward[i]))
-    mine, theirs = agent._master.saved(), other.saved()
-    if any(not np.array_equal(mine[name], theirs[name]) for name in mine):
-        raise ValueError("master")
-    if n and not math.isnan(agent._reward[n - 1]) and agent.t <= n * agent.block_length:
-        raise ValueError("blocks.reward")
+def require_possible_blocks(agent: BORL, block: object) -> None:
+    """The block that goes on is the one of the clock, or the one before if nobody has asked yet."""
+    n, H = agent._block + 1, agent.block_length
+    asked, waits = -(-agent.t // H), -(-(agent.t - 1) // H)  # a decision may have been withdrawn
+    if block != agent._block or (n != asked and (n != waits or agent._pending is not None)):
+        raise ValueError("block")
+    if agent._since != 1 + max(0, agent._block) * H:
+        raise ValueError("since")
 
 
 def require_same_runner(agent: BORL) -> None:
     """The learner of a block is the one that its arm asks for."""
-    due = agent._learner(int(agent._arm[agent._block]), agent._block)
+    due = agent._learner(agent._choices.arm(agent._block), agent._block)
     carried = min(due.window, agent._since - 1) if agent.carry_window else 0
     if (
         agent._runner.configuration() != due.configuration()

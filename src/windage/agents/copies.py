@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from windage.agents.alarms import Reach, Restart
+from windage.agents.alarms import Reach, Restart, Tally
 from windage.agents.episodes import REASONS, Episode, Episodes, no_rows
 from windage.inputs import as_integer, as_real
 
 if TYPE_CHECKING:
     from windage.agents.ucrl2 import AdaptiveUCRL
 
-__all__ = ["Copy", "LiveCopy", "MasterExplanation", "Planned"]
+__all__ = ["Copy", "LiveCopy", "MasterExplanation", "Planned", "is_drawn", "starts"]
 
 _EPISODES_KEPT = (1 << 14) + 8  # more than a run plays between two looks at them
 
@@ -50,6 +50,24 @@ class Copy:
         return float(sum(a.nbytes for a in arrays if isinstance(a, np.ndarray)))
 
 
+def starts(key: NDArray[np.uint64], t: int, tally: Tally) -> list[int]:
+    """Return the orders of the copies that start at t."""
+    tau = t - tally.start
+    longest = tally.order if tau == 0 else (tau & -tau).bit_length() - 1
+    return [order for order in range(longest + 1) if is_drawn(key, t, order, tally)]
+
+
+def is_drawn(key: NDArray[np.uint64], t: int, order: int, tally: Tally) -> bool:
+    """Whether a copy is scheduled at t, in the current block: rho(2^n) / rho(2^m) of the time.
+
+    The constant of rho(t) = c / sqrt(t) cancels.
+    """
+    from windage.kernels.random import uniform
+
+    lower = tally.order - order
+    return lower == 0 or float(uniform(key, t, order)) < 2.0 ** (-0.5 * lower)
+
+
 @dataclass(frozen=True)
 class LiveCopy:
     """A copy as one may look at it: when it lives, both ends included, and the steps it acted."""
@@ -70,9 +88,14 @@ class Planned:
         """How many there have been."""
 
     def add(self, row: NDArray[np.void], t: int, reason: int) -> None:
-        """List an episode planned at t; the one listed before ends here, for this reason."""
+        """List an episode planned at t; the one listed before ends here, for this reason.
+
+        At one time one is planned at most: to list it again changes nothing.
+        """
+        last = self._rows[self.total % self._rows.size]
+        if self.total > 0 and last["start"] == t:
+            return
         if self.total > 0:
-            last = self._rows[self.total % self._rows.size]
             last["length"], last["reason"] = t - last["start"], reason
         place = (self.total + 1) % self._rows.size
         self._rows[place] = row

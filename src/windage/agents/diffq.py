@@ -2,31 +2,21 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from windage.agents.base import Agent
 from windage.agents.blob import array_like
-from windage.errors import InputError
+from windage.agents.loop import LoopAgent
 from windage.inputs import as_real
 from windage.spaces import StateActions
 from windage.streams import key
 
-if TYPE_CHECKING:
-    from windage.kernels.play import Block
-    from windage.kernels.world import World
-
 __all__ = ["DifferentialQ"]
 
-_LARGEST = 1e290  # values of rewards up to here stay finite
 
-
-class DifferentialQ(Agent):
+class DifferentialQ(LoopAgent):
     """Model-free and cheap: a table of values relative to the gain, both tracked as they drift.
 
     Parameters
@@ -72,9 +62,7 @@ class DifferentialQ(Agent):
         self.exploration = as_real(exploration, "exploration", low=0.0, high=1.0)
         from windage.kernels.diffq import Critic
 
-        low, high = self.reward_range or (0.0, 1.0)
-        least, most = self.reward_range or (-math.inf, math.inf)
-        self._critic = Critic(
+        self._table = Critic(
             values=np.zeros(space.n_pairs),
             gain=np.zeros(1),
             offsets=np.ascontiguousarray(space.offsets),
@@ -82,60 +70,25 @@ class DifferentialQ(Agent):
             rate=self.rate,
             gain_rate=self.gain_rate,
             exploration=self.exploration,
-            low=low,
-            width=high - low,
-            clock=np.zeros(2, np.int64),
-            least=least,
-            most=most,
+            now=np.zeros(2, np.int64),
+            **self._scale._asdict(),
         )
 
     @property
     def gain(self) -> float:
         """The estimated gain, in units of the rewards."""
-        return float(self._critic.low + self._critic.width * self._critic.gain[0])
+        return float(self._table.low + self._table.width * self._table.gain[0])
 
     @property
     def values(self) -> NDArray[np.float64]:
         """The value of every pair relative to the gain, in units of the rewards."""
-        return np.asarray(self._critic.width * self._critic.values)
+        return np.asarray(self._table.width * self._table.values)
 
-    def _choose(self, state: int) -> int:
-        from windage.kernels.diffq import choose
+    @staticmethod
+    def _kernels() -> tuple[Any, Any, Any]:
+        from windage.kernels.diffq import choose, learn, play
 
-        return int(self.space.action_of[choose(self._critic, self.t, state)])
-
-    def _learn(self, state: int, action: int, reward: float, s_next: int) -> None:
-        from windage.kernels.diffq import learn
-
-        learn(self._critic, self.space.pair(state, action), reward, s_next)
-
-    @contextmanager
-    def in_step(self) -> Iterator[None]:
-        """Keep the clock with what was learned whatever interrupts them."""
-        try:
-            yield
-        except BaseException:
-            steps, state = self._critic.clock.tolist()
-            if steps + 1 != self.t:
-                self.t, self._pending, self.last_state = steps + 1, None, state
-            raise
-
-    def play(self, world: World, state: int, block: Block) -> int:
-        """Play a whole block in one compiled loop; returns the state it ends in."""
-        from windage.kernels.diffq import play
-
-        state, n = play(self._critic, world, state, self.t, *block)
-        if n < block.states.size:
-            self.last_state = int(state)
-            self.t += n
-            raise InputError(
-                f"{block.rewards[n]} is not in the declared range "
-                f"[{self._critic.least:g}, {self._critic.most:g}]",
-                field="reward",
-                where=f"t={self.t}",
-                fix="declare a wider reward_range, or none",
-            )
-        return int(state)
+        return choose, learn, play
 
     def configuration(self) -> dict[str, Any]:
         """Return the arguments this agent was made with, as plain data."""
@@ -146,16 +99,11 @@ class DifferentialQ(Agent):
         }
 
     def _saved(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        return {}, {"values": self._critic.values.copy(), "gain": self._critic.gain.copy()}
+        return {}, {"values": self._table.values.copy(), "gain": self._table.gain.copy()}
 
     def _restored(self, values: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
-        for name, mine in (("values", self._critic.values), ("gain", self._critic.gain)):
+        super()._restored(values, arrays)
+        for name, mine in (("values", self._table.values), ("gain", self._table.gain)):
             mine[:] = array_like(mine, arrays, name)
             if not np.isfinite(mine).all():
                 raise ValueError(name)
-        self._critic.clock[:] = self.t - 1, self.last_state or 0
-
-    def _check_reward(self, reward: object) -> float:
-        if self.reward_range is not None:
-            return super()._check_reward(reward)
-        return as_real(reward, "reward", low=-_LARGEST, high=_LARGEST)

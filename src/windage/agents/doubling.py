@@ -58,8 +58,15 @@ class Doubling(Relay):
         super().__init__(
             made.space, horizon=LAST_TIME, seed=made.seed, reward_range=made.reward_range
         )
-        self.phase = 0
+
+    @property
+    def phase(self) -> int:
         """How many agents have acted so far, the current one included."""
+        return 0 if self._runner is None else self._phase_at(self._since)
+
+    def _phase_at(self, since: int) -> int:
+        """Return the number of the agent that took over at a time: 1, 1 + first, 1 + 3 first..."""
+        return ((since - 1) // self.first + 1).bit_length()
 
     def _made(self, horizon: int) -> Agent:
         agent = self._make(horizon)
@@ -83,14 +90,12 @@ class Doubling(Relay):
 
     def _next_runner(self) -> tuple[Agent, int]:
         steps = min(self.first << self.phase, LAST_TIME)
-        agent = self._made(steps)
-        self.phase += 1
-        return agent, steps
+        return self._made(steps), steps
 
     def configuration(self) -> dict[str, Any]:
         """Return what this agent was made with; the function is given again to `from_state`."""
         made = self._made(self.first)
-        return {"first": self.first, "agent": made.id, "actions": made.space.counts.tolist()}
+        return {"first": self.first, "agent": made.id, "options": made.configuration()}
 
     @classmethod
     def from_state(cls, data: bytes, **given: Any) -> Self:
@@ -107,12 +112,8 @@ class Doubling(Relay):
                 f"this is a saved {blob.agent!r} agent", field="state", fix="restore it"
             )
         agent = cls(given["make_agent"], first=blob.configuration["first"])
-        if agent.configuration() != blob.configuration:
-            raise StateError(
-                f"it was saved with {blob.configuration['agent']!r} agents",
-                field="make_agent",
-                fix="pass the function it was made with",
-            )
+        if unpack(agent.state()).configuration != blob.configuration:
+            raise _another(f"it was saved with other {blob.configuration['agent']!r} agents")
         return agent._continued(blob)
 
     def _saved(self) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -120,8 +121,17 @@ class Doubling(Relay):
         return values | {"phase": self.phase}, arrays
 
     def _restored(self, values: dict[str, Any], arrays: dict[str, Any]) -> None:
-        self.phase = as_integer(values["phase"], "phase", low=0, high=64)
         super()._restored(values, arrays)
+        if values["phase"] != self.phase:
+            raise ValueError("phase")
 
-    def _restored_runner(self, data: bytes) -> Agent:
-        return type(self._made(self.first << max(0, self.phase - 1))).from_state(data)
+    def _restored_runner(self, data: bytes, since: int) -> Agent:
+        steps = self.first << (self._phase_at(since) - 1)
+        due = self._made(min(steps, LAST_TIME))
+        if unpack(data).configuration != unpack(due.state()).configuration:
+            raise _another(f"for {steps} steps it makes another agent than the one that was saved")
+        return type(due).from_state(data)
+
+
+def _another(problem: str) -> StateError:
+    return StateError(problem, field="make_agent", fix="pass the function the agent was made with")

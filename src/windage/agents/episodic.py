@@ -7,9 +7,6 @@ the algorithm itself, line by line.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,11 +15,13 @@ from numpy.typing import NDArray
 from windage.agents.base import Agent, warn
 from windage.agents.blob import array_like
 from windage.agents.episodes import Episode, Episodes
+from windage.agents.pace import Pace, rules_of
+from windage.agents.scale import LARGEST
 from windage.agents.survival import require_possible, survivors
-from windage.errors import CallOrderError, InputError, ParameterWarning
-from windage.inputs import LAST_TIME, as_integer, as_real, require_memory
+from windage.errors import CallOrderError, ParameterWarning
+from windage.inputs import LAST_TIME, as_integer, require_memory
 from windage.learn.confidence import blank_plan
-from windage.learn.evi import SWEEPS, not_converged
+from windage.learn.evi import not_converged
 from windage.learn.window import Window, as_restarts
 from windage.spaces import StateActions
 from windage.streams import key
@@ -33,37 +32,9 @@ if TYPE_CHECKING:
     from windage.kernels.rules import Learner
     from windage.kernels.world import World
 
-__all__ = ["EpisodicAgent", "Pace"]
+__all__ = ["EpisodicAgent"]
 
 _LOG_ROWS = (1 << 14) + 8  # more than a run plays between two looks at it
-_LARGEST = 1e290  # rewards up to here can be summed over any horizon
-
-_NONE: NDArray[np.int64] = np.empty(0, np.int64)
-_FIXED: NDArray[np.float64] = np.empty((0, 2))
-_NO_STEPS: NDArray[np.float64] = np.empty(0)
-
-
-@dataclass(frozen=True)
-class Pace:
-    """What an agent forgets, and when an episode ends beside the doubling of visits.
-
-    Attributes
-    ----------
-    width
-        How many samples are remembered; None: all.
-    period, phase
-        A new episode starts at every t with t % period == phase; 0: at none.
-    restarts
-        Times at which everything older is forgotten and the learner's clock starts anew.
-    grows
-        Whether an episode may last only one step longer than the one before.
-    """
-
-    width: int | None = None
-    period: int = 0
-    phase: int = 0
-    restarts: NDArray[np.int64] = field(default_factory=lambda: _NONE)
-    grows: bool = False
 
 
 class EpisodicAgent(Agent):
@@ -111,37 +82,9 @@ class EpisodicAgent(Agent):
         return Window(self.space, width, restarts=self._restarts, squares=self._squares)
 
     def _fresh(self, pace: Pace, rules: dict[str, Any]) -> Learner:
-        from windage.kernels.rules import DUE, FIRST, LOG, LOOK, SETS, Learner, Rules
+        from windage.kernels.rules import DUE, FIRST, LOG, LOOK, SETS, Learner
 
-        low, high = self.reward_range or (0.0, 1.0)
-        least, most = self.reward_range or (-self._largest, self._largest)
-        plain: dict[str, Any] = {
-            "radii": np.zeros((2, 4)),
-            "by_time": False,
-            "boxes": False,
-            "clip": True,
-            "widenings": _FIXED,
-            "ladder": _NO_STEPS,
-            "most_span": math.inf,
-            "drawn": False,
-            "rounded": False,
-            "prior": 1.0,
-            "ties": 0,
-            "slack": 0.0,
-            "warm": True,
-        }
-        made = Rules(
-            key=key(self.seed, f"agents.{self.id}"),
-            low=low,
-            width=high - low,
-            least=least,
-            most=most,
-            period=pace.period,
-            phase=pace.phase,
-            grows=pace.grows,
-            sweeps=SWEEPS,
-            **plain | rules,
-        )
+        made = rules_of(key(self.seed, f"agents.{self.id}"), self._scale, pace, rules)
         space = self.space
         learner = Learner(
             rules=made,
@@ -202,23 +145,12 @@ class EpisodicAgent(Agent):
         age = self.t - self._origin()
         return not_converged(self._learner.plan.answer, 1.0 / math.sqrt(age))
 
-    @contextmanager
-    def in_step(self) -> Iterator[None]:
-        """Keep the clock and the memory together whatever interrupts them.
-
-        Ctrl-C in a compiled loop is told when the loop is over: its steps were played.
-        """
+    def _reached(self) -> tuple[int, int | None]:
         from windage.kernels.memory import SLOT, TAKEN
 
-        try:
-            yield
-        except BaseException:
-            memory = self._window.memory
-            t = int(memory.clock[TAKEN]) - self.preloaded + 1
-            if t != self.t:
-                self.t, self._pending = t, None
-                self.last_state = int(memory.ring["after"][memory.clock[SLOT] - 1])
-            raise
+        memory = self._window.memory
+        t = int(memory.clock[TAKEN]) - self.preloaded + 1
+        return t, int(memory.ring["after"][memory.clock[SLOT] - 1]) if t > 1 else None
 
     def play(self, world: World, state: int, block: Block) -> int:
         """Play a whole block in one compiled loop; returns the state it ends in."""
@@ -235,14 +167,7 @@ class EpisodicAgent(Agent):
             self.t += n
             if how == NOT_CONVERGED:
                 raise self._not_converged()
-            raise InputError(
-                f"{block.rewards[n]} is not in the "
-                f"{'declared' if self.reward_range else 'largest possible'} range "
-                f"[{self._learner.rules.least:g}, {self._learner.rules.most:g}]",
-                field="reward",
-                where=f"t={self.t}",
-                fix="declare a wider reward_range, or none",
-            )
+            raise self._scale.refusal(float(block.rewards[n]), self.t)
         return int(state)
 
     def _notice_scale(self) -> None:
@@ -274,7 +199,8 @@ class EpisodicAgent(Agent):
             )
 
     def _make_room(self, samples: int) -> None:
-        if self._window.make_room(samples):
+        self._window.make_room(samples)
+        if self._window.memory is not self._learner.memory:
             self._use_window()
 
     def _use_window(self) -> None:
@@ -378,12 +304,6 @@ class EpisodicAgent(Agent):
         require_possible(self._learner, self._window, self.t, samples, tuple(values["episode"]))
         self._learner.log[self.n_episodes % self._rows] = tuple(values["episode"])
 
-    def _check_reward(self, reward: object) -> float:
-        if self.reward_range is not None:
-            return super()._check_reward(reward)
-        return as_real(reward, "reward", low=-self._largest, high=self._largest)
-
     @property
     def _largest(self) -> float:
-        """The largest reward that is taken without a declared range."""
-        return math.sqrt(_LARGEST) if self._squares else _LARGEST
+        return math.sqrt(LARGEST) if self._squares else LARGEST

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from windage.agents.bandits import BanditAgent
 from windage.agents.blob import array_like
-from windage.inputs import LAST_TIME, as_horizon, as_integer, as_real, require_memory
+from windage.inputs import LAST_TIME, as_integer, as_real, require_memory
 from windage.learn import tuning
 from windage.spaces import StateActions
 
@@ -59,7 +59,7 @@ class UCB1(BanditAgent):
     ) -> None:
         super().__init__(space, horizon=horizon, seed=seed, reward_range=reward_range)
         self.exploration = as_real(exploration, "exploration", low=0.0)
-        self._bandit: Bounds = self._bounds()
+        self._table: Bounds = self._bounds()
 
     def _bounds(self) -> Bounds:
         return self._blank()
@@ -83,7 +83,7 @@ class UCB1(BanditAgent):
             discount=discount,
             scale=scale,
             xi=self.exploration,
-            **self._scale(),
+            **self._scale._asdict(),
         )
 
     @staticmethod
@@ -98,35 +98,35 @@ class UCB1(BanditAgent):
 
     def _held(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return state and slot of every sample in a window, state by state."""
-        clock, size = self._bandit.clock, self._bandit.ring_pair.shape[1]
+        clock, size = self._table.clock, self._table.ring_pair.shape[1]
         kept = np.minimum(clock, size)
         states = np.repeat(np.arange(clock.size), kept)
         return states, np.arange(states.size) - np.repeat(np.cumsum(kept) - kept, kept)
 
     def _saved(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         held = self._held()
-        arrays = {name: getattr(self._bandit, name).copy() for name in _COUNTS}
-        arrays |= {name: getattr(self._bandit, name)[held] for name in _RINGS}
+        arrays = {name: getattr(self._table, name).copy() for name in _COUNTS}
+        arrays |= {name: getattr(self._table, name)[held] for name in _RINGS}
         return {}, arrays
 
     def _restored(self, values: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
         super()._restored(values, arrays)
         for name in _COUNTS:
-            mine = getattr(self._bandit, name)
+            mine = getattr(self._table, name)
             mine[:] = array_like(mine, arrays, name)
-        clock, visits = self._bandit.clock, self._bandit.visits
+        clock, visits = self._table.clock, self._table.visits
         if clock.min() < 0 or clock.sum() != self.t - 1 or not (visits >= 0.0).all():
             raise ValueError("clock or visits")
         held = self._held()
         for name in _RINGS:
-            ring = getattr(self._bandit, name)
+            ring = getattr(self._table, name)
             ring[held] = array_like(ring[held], arrays, name)
-        pairs = self._bandit.ring_pair[held]
+        pairs = self._table.ring_pair[held]
         first, last = self.space.offsets[held[0]], self.space.offsets[held[0] + 1]
         if not ((first <= pairs) & (pairs < last)).all():
             raise ValueError("ring_pair")
         for name in ("visits", "sums", "lost", "ring_reward"):
-            if not np.isfinite(getattr(self._bandit, name)).all():
+            if not np.isfinite(getattr(self._table, name)).all():
                 raise ValueError(name)
 
 
@@ -134,7 +134,32 @@ _COUNTS = ("visits", "sums", "lost", "clock")
 _RINGS = ("ring_pair", "ring_reward")
 
 
-class SWUCB(UCB1):
+class ForgettingUCB(UCB1):
+    """What SW-UCB and D-UCB share: a number that is tuned to l known changes."""
+
+    told: ClassVar[tuple[str, ...]] = ("l",)
+    covers_drift: ClassVar[bool | None] = True
+    source: ClassVar[str] = "Garivier, Moulines 2011, constants recalled"
+
+    def __init__(
+        self,
+        space: StateActions,
+        *,
+        horizon: int,
+        changes: int = 1,
+        exploration: float = 0.6,
+        **options: Any,
+    ) -> None:
+        self.changes = as_integer(changes, "changes", low=0, high=LAST_TIME)
+        super().__init__(space, horizon=horizon, exploration=exploration, **options)
+
+    def configuration(self) -> dict[str, Any]:
+        """Return the arguments this agent was made with, as plain data."""
+        number = self.tunes[0]
+        return super().configuration() | {number: getattr(self, number), "changes": self.changes}
+
+
+class SWUCB(ForgettingUCB):
     """SW-UCB: the mean of the last samples + sqrt(xi ln(min(t, W)) / N), for l known changes.
 
     Parameters
@@ -156,37 +181,23 @@ class SWUCB(UCB1):
 
     id: ClassVar[str] = "sw-ucb"
     tunes: ClassVar[tuple[str, str]] = ("window", "changes")
-    told: ClassVar[tuple[str, ...]] = ("l",)
-    covers_drift: ClassVar[bool | None] = True
     bound: ClassVar[str] = "K sqrt(l T log T), one state, l changes"
-    source: ClassVar[str] = "Garivier, Moulines 2011, constants recalled"
 
     def __init__(
-        self,
-        space: StateActions,
-        *,
-        horizon: int,
-        window: int | None = None,
-        changes: int = 1,
-        exploration: float = 0.6,
-        **options: Any,
+        self, space: StateActions, *, horizon: int, window: int | None = None, **options: Any
     ) -> None:
-        T, self.changes = as_horizon(horizon), as_integer(changes, "changes", low=0, high=LAST_TIME)
-        if window is None:
-            l = self.changes  # noqa: E741 - the paper's letter
-            window = tuning.as_window(2.0 * math.sqrt(T * math.log(T) / l) if l > 0 else T, T)
-        self.window = as_integer(window, "window", low=1, high=LAST_TIME)
-        super().__init__(space, horizon=horizon, exploration=exploration, **options)
+        self._given = window
+        super().__init__(space, horizon=horizon, **options)
 
     def _bounds(self) -> Bounds:
+        T, l, window = self.horizon, self.changes, self._given  # noqa: E741 - the paper's letter
+        if window is None:
+            window = tuning.as_window(2.0 * math.sqrt(T * math.log(T) / l) if l > 0 else T, T)
+        self.window = as_integer(window, "window", low=1, high=LAST_TIME)
         return self._blank(window=self.window)
 
-    def configuration(self) -> dict[str, Any]:
-        """Return the arguments this agent was made with, as plain data."""
-        return super().configuration() | {"window": self.window, "changes": self.changes}
 
-
-class DUCB(UCB1):
+class DUCB(ForgettingUCB):
     """D-UCB: discounted means + 2 sqrt(xi ln n / N), n and N discounted too, for l known changes.
 
     Parameters
@@ -209,31 +220,17 @@ class DUCB(UCB1):
 
     id: ClassVar[str] = "d-ucb"
     tunes: ClassVar[tuple[str, str]] = ("discount", "changes")
-    told: ClassVar[tuple[str, ...]] = ("l",)
-    covers_drift: ClassVar[bool | None] = True
     bound: ClassVar[str] = "K sqrt(l T) log T, one state, l changes"
-    source: ClassVar[str] = "Garivier, Moulines 2011, constants recalled"
 
     def __init__(
-        self,
-        space: StateActions,
-        *,
-        horizon: int,
-        discount: float | None = None,
-        changes: int = 1,
-        exploration: float = 0.6,
-        **options: Any,
+        self, space: StateActions, *, horizon: int, discount: float | None = None, **options: Any
     ) -> None:
-        T = as_horizon(horizon)
-        self.changes = as_integer(changes, "changes", low=0, high=LAST_TIME)
-        if discount is None:
-            discount = 1.0 - math.sqrt(min(1.0, self.changes / T)) / 4.0
-        self.discount = as_real(discount, "discount", low=0.0, high=1.0, open_low=True)
-        super().__init__(space, horizon=horizon, exploration=exploration, **options)
+        self._given = discount
+        super().__init__(space, horizon=horizon, **options)
 
     def _bounds(self) -> Bounds:
+        discount = self._given
+        if discount is None:
+            discount = 1.0 - math.sqrt(min(1.0, self.changes / self.horizon)) / 4.0
+        self.discount = as_real(discount, "discount", low=0.0, high=1.0, open_low=True)
         return self._blank(discount=self.discount, scale=2.0)
-
-    def configuration(self) -> dict[str, Any]:
-        """Return the arguments this agent was made with, as plain data."""
-        return super().configuration() | {"discount": self.discount, "changes": self.changes}

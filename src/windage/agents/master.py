@@ -17,20 +17,19 @@ horizons anybody plays, and MASTER is a schedule of random restarts: `explain` s
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from windage.agents.alarms import Alarms, Reach, Restart, Restarts, Tally
+from windage.agents import master_state
+from windage.agents.alarms import Alarms, Following, Reach, Restart, Restarts, Tally
 from windage.agents.base import Agent, Budgets, quietly
-from windage.agents.copies import Copy, LiveCopy, MasterExplanation, Planned
+from windage.agents.copies import Copy, LiveCopy, MasterExplanation, Planned, starts
 from windage.agents.episodes import Episode
 from windage.agents.ucrl2 import AdaptiveUCRL
 from windage.errors import CallOrderError, InputError
-from windage.inputs import as_integer, as_real, require_memory
+from windage.inputs import as_real, require_memory
 from windage.learn.radii import Radii
 from windage.spaces import StateActions
 from windage.streams import key
@@ -113,20 +112,23 @@ class MASTER(Agent):
         self._warned = False
         first = self._learner(0, 0)  # says what is wrong with the options
         self._passed_on = {name: first.configuration()[name] for name in self._passed_on}
+        self._copies_largest = first._largest
         self.diameter, self.delta = first.diameter, first.delta
         self.radii, self.ties, self.slack = first.radii, first.ties, first.slack
-        low, high = self.reward_range or (0.0, 1.0)
+        given = {"log_factor": log_factor, "regret_constant": regret_constant}
+        factor, constant = (
+            None if value is None else as_real(value, name, low=0.0)
+            for name, value in given.items()
+        )
         self._alarms = Alarms(
             horizon=self.horizon,
             delta=self.delta,
             size=max(1.0, self.diameter) * self.space.n_states * math.sqrt(space.mean_actions),
-            width=high - low,
+            width=self._scale.width,
             test_1=as_real(test_1, "test_1", low=0.0),
             test_2=as_real(test_2, "test_2", low=0.0),
-            factor=None if log_factor is None else as_real(log_factor, "log_factor", low=0.0),
-            constant=None
-            if regret_constant is None
-            else as_real(regret_constant, "regret_constant", low=0.0),
+            factor=factor,
+            constant=constant,
         )
         orders = self.horizon.bit_length()  # block n starts at t = 2^n or later
         require_memory(orders * Copy(0, 0, first).room(), "space", fix="use fewer states")
@@ -137,7 +139,7 @@ class MASTER(Agent):
         self._acting: Copy | None = None  # whoever decided last
         self._scheduled = 0  # the last time for which copies were scheduled
         self._tally = Tally(0, 0, 1, math.inf, 0.0, (0.0,) * orders, (0, 0))
-        self._next: tuple[Tally, Restart | None] | None = None  # what the step in hand leads to
+        self._next: Following | None = None  # what the step in hand leads to
         self._restarts, self._planned = Restarts(self.horizon), Planned(self.horizon)
 
     @classmethod
@@ -187,24 +189,11 @@ class MASTER(Agent):
         made._warned = self._warned  # what one copy has said need not be said again
         return made
 
-    def _is_drawn(self, t: int, order: int) -> bool:
-        """Whether a copy is scheduled at t, in the current block: rho(2^n) / rho(2^m) of the time.
-
-        The constant of rho(t) = c / sqrt(t) cancels.
-        """
-        from windage.kernels.random import uniform
-
-        lower = self._tally.order - order
-        return lower == 0 or float(uniform(self._key, t, order)) < 2.0 ** (-0.5 * lower)
-
     def _schedule(self) -> None:
         """Draw the copies that start now."""
-        tau = self.t - self._tally.start
-        longest = self._tally.order if tau == 0 else (tau & -tau).bit_length() - 1
         copies = list(self._copies)
-        for order in range(longest + 1):
-            if self._is_drawn(self.t, order):
-                copies[order] = Copy(order, self.t, self._learner(self.t, order))
+        for order in starts(self._key, self.t, self._tally):
+            copies[order] = Copy(order, self.t, self._learner(self.t, order))
         self._copies = copies
         self._scheduled = self.t
 
@@ -218,38 +207,31 @@ class MASTER(Agent):
         copy = self._acting = self._live()[0]
         action = copy.learner.act(state)
         self._warned |= copy.learner._warned
-        if copy.learner.n_episodes > copy.episodes:
-            self._list_episode(copy)
+        self._list_episode()
         return action
 
     def _learn(self, state: int, action: int, reward: float, s_next: int) -> None:
         assert self._acting is not None
         live = [(copy.order, copy.start) for copy in self._live()]
-        self._next = self._alarms.after(self._tally, reward, self._acting.gain, live)
+        following = self._alarms.after(self._tally, reward, self._acting.gain, live)
+        self._next = Following(*following, clock=self._acting.learner.t + 1)
         self._acting.learner.observe(state, action, reward, s_next)
         self._settle()
 
     def _settle(self) -> None:
         """Enter what the step led to; entering it twice changes nothing."""
         assert self._next is not None
-        tally, restart = self._next
+        tally, restart, _ = self._next
         if restart is not None and self._restarts.total < sum(tally.fired):
             self._restarts.add(restart)
         self._tally = tally
 
-    @contextmanager
-    def in_step(self) -> Iterator[None]:
-        """Keep clock, tally and the copy that acts together whatever interrupts them."""
-        try:
-            yield
-        except BaseException:
-            copy, following = self._acting, self._next
-            in_hand = following is not None and following[0].t == self.t
-            if in_hand and copy is not None and copy.learner._pending is None:  # it has learned
-                self._settle()
-                self.t, self._pending = self.t + 1, None
-                self.last_state = copy.learner.last_state
-            raise
+    def _reached(self) -> tuple[int, int | None]:
+        copy, following = self._acting, self._next
+        if copy is None or following is None or copy.learner.t != following.clock:
+            return self._tally.t + 1, self.last_state
+        self._settle()  # it has learned
+        return self._tally.t + 1, copy.learner.last_state
 
     def withdraw(self) -> None:
         """Take back the decision that waits for its outcome: it was not played."""
@@ -257,13 +239,17 @@ class MASTER(Agent):
         if self._acting is not None:
             self._acting.learner.withdraw()
 
-    def _check_reward(self, reward: object) -> float:
-        return self._copies[0].learner._check_reward(reward)
+    @property
+    def _largest(self) -> float:
+        return self._copies_largest
 
-    def _list_episode(self, copy: Copy) -> None:
-        """List the episode a copy has just planned."""
+    def _list_episode(self) -> None:
+        """List the episode that the copy that acts has just planned, if it has planned one."""
         from windage.kernels.rules import RESTART
 
+        copy = self._acting
+        if copy is None or copy.learner.n_episodes == copy.episodes:
+            return
         n = copy.learner.n_episodes
         rows = copy.learner.episode_rows(n - 1)
         self._planned.add(rows[-1], self.t, RESTART if n == 1 else int(rows[0]["reason"]))
@@ -312,7 +298,7 @@ class MASTER(Agent):
                 field="explain",
                 fix="call act(s) first",
             )
-        alarms, steps = self._alarms, self.t - tally.start
+        steps = self.t - tally.start
         return MasterExplanation(
             t=self.t,
             order=tally.order,
@@ -321,7 +307,7 @@ class MASTER(Agent):
             acting=live[0].order,
             lowest_gain=tally.lowest,
             missed=tally.missed / max(1, steps),
-            threshold=alarms.test_2 * alarms.rho_hat(steps) if steps > 0 else math.inf,
+            threshold=self._alarms.bar_2(steps),
             fired=self.fired,
             restarts=self.restarts,
             reach=self.reach(),
@@ -340,51 +326,8 @@ class MASTER(Agent):
         }
 
     def _saved(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        live = self._live()
-        values = {
-            "scheduled": self._scheduled == self.t,
-            "copies": [(copy.order, copy.start) for copy in live],
-            **self._tally.saved(),
-            **self._planned.saved(),
-        }
-        arrays = {f"restarts.{name}": array for name, array in self._restarts.saved().items()}
-        for copy in live:
-            arrays[f"copy.{copy.order}"] = np.frombuffer(copy.learner.state(), np.uint8)
-        return values, arrays
+        self._list_episode()
+        return master_state.saved(self)
 
     def _restored(self, values: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
-        t = self.t
-        self._tally = Tally.restored(values, t, len(self._copies))
-        self._planned.restore(values, t)
-        saved = {name: arrays[f"restarts.{name}"] for name in self._restarts.saved()}
-        self._restarts.restore(saved, sum(self._tally.fired), t)
-        self._scheduled = t if values["scheduled"] else 0
-        for m, start in values["copies"]:
-            order = as_integer(m, "copies", low=0, high=self._tally.order)
-            self._copies[order] = self._restored_copy(order, start, arrays[f"copy.{order}"])
-        live = self._live()
-        if live:  # the longest is as old as the block
-            whole = (live[-1].order, live[-1].start) == (self._tally.order, self._tally.start)
-        else:
-            whole = t == self._tally.start and not self._scheduled
-        if len(live) != len(values["copies"]) or not whole:
-            raise ValueError("copies")
-        waiting = [copy.learner._pending for copy in live]
-        if self._scheduled:
-            self._acting = live[0]
-            waiting.remove(self._pending)
-        if any(waiting) or (self._pending is not None and not self._scheduled):
-            raise ValueError("pending")
-
-    def _restored_copy(self, order: int, start: int, data: NDArray[Any]) -> Copy:
-        """Return a copy that was saved, if this agent can have scheduled it."""
-        tau = as_integer(start, "start", low=1) - self._tally.start
-        learner, mine = AdaptiveUCRL.from_state(data.tobytes()), self._learner(start, order)
-        drawn = tau % (1 << order) == 0 and self._is_drawn(start, order)
-        if not drawn or learner.configuration() != mine.configuration():
-            raise ValueError(f"copy {order}")
-        if learner.t - 1 > self.t - start:
-            raise ValueError(f"the clock of copy {order}")
-        learner._warned = self._warned
-        gain = math.nan if learner.episode is None else learner.episode.gain
-        return Copy(order, start, learner, learner.n_episodes, gain)
+        master_state.restore(self, values, arrays)

@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from windage.agents.base import warn
-from windage.agents.episodic import EpisodicAgent, Pace
+from windage.agents.episodic import EpisodicAgent
 from windage.agents.explain import Explanation, reports
+from windage.agents.pace import Pace
 from windage.errors import CallOrderError, InputError, ParameterWarning
 from windage.inputs import as_choice, as_real, require_memory
 from windage.learn.confidence import ConfidenceRegion, over_pairs
@@ -170,13 +171,14 @@ class OptimisticAgent(EpisodicAgent):
         if self.radii.makes_boxes:  # rewards outside [0, 1] may vary by more than 1/4
             root, rest = bernstein(self._learner.rules.radii[0], visits)
             return float(lift + root * math.sqrt(variance(self._window.memory, pair)) + rest)
-        return float(lift) + self.radii.reward(
+        radius = self.radii.reward(
             int(visits),
             space=self.space,
             horizon=self.horizon,
             delta=self.delta,
             t=int(self._learner.now[1]) - self._origin(),
         )
+        return float(lift) + float(radius)
 
     def configuration(self) -> dict[str, Any]:
         """Return the arguments this agent was made with, as plain data."""

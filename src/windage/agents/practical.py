@@ -36,7 +36,7 @@ from typing import Any, ClassVar, Self
 from numpy.typing import ArrayLike
 
 from windage.agents.base import Budgets
-from windage.agents.episodic import Pace
+from windage.agents.pace import Pace
 from windage.agents.swucrl2cw import SWUCRL2CW
 from windage.agents.tuned import chosen, tunings
 from windage.inputs import as_choice

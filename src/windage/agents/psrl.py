@@ -13,13 +13,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from windage.agents.base import Budgets
-from windage.agents.episodic import EpisodicAgent, Pace
-from windage.agents.restarts import configured_restarts, restart_times, warn_of_haste
+from windage.agents.episodic import EpisodicAgent
+from windage.agents.memories import Restarted, Windowed
+from windage.agents.pace import Pace
 from windage.agents.tuned import chosen, tunings
-from windage.inputs import LAST_TIME, as_choice, as_integer, as_real
+from windage.inputs import as_choice, as_real
 from windage.learn import tuning
 from windage.learn.confidence import blank_plan
 from windage.spaces import StateActions, as_space
@@ -90,7 +90,7 @@ class PSRL(EpisodicAgent):
         return super().configuration() | {"prior": self.prior, "episodes": self.episodes}
 
 
-class SWPSRL(PSRL):
+class SWPSRL(Windowed, PSRL):
     """PSRL over the last W samples: no theorem, and hard to beat.
 
     Parameters
@@ -107,13 +107,6 @@ class SWPSRL(PSRL):
     bound: ClassVar[str] = "none known"
     source: ClassVar[str] = "PSRL over a window"
 
-    def __init__(self, space: StateActions, *, horizon: int, window: int, **options: Any) -> None:
-        self.window = as_integer(window, "window", low=1, high=LAST_TIME)
-        super().__init__(space, horizon=horizon, **options)
-
-    def _pace(self) -> Pace:
-        return Pace(width=self.window)
-
     @classmethod
     def configured(
         cls, space: StateActions, *, horizon: int, budgets: Budgets | None = None, **options: Any
@@ -125,12 +118,8 @@ class SWPSRL(PSRL):
             options["window"] = tuning.as_window(best.window, horizon)
         return cls(space, horizon=horizon, **options)
 
-    def configuration(self) -> dict[str, Any]:
-        """Return the arguments this agent was made with, as plain data."""
-        return super().configuration() | {"window": self.window}
 
-
-class RestartedPSRL(PSRL):
+class RestartedPSRL(Restarted, PSRL):
     """PSRL that forgets everything at given times: no theorem.
 
     Parameters
@@ -146,26 +135,3 @@ class RestartedPSRL(PSRL):
     covers_drift: ClassVar[bool | None] = None
     bound: ClassVar[str] = "none known"
     source: ClassVar[str] = "PSRL with the restarts of UCRL2"
-
-    def __init__(
-        self, space: StateActions, *, horizon: int, restarts: ArrayLike | int, **options: Any
-    ) -> None:
-        self.restarts = restart_times(restarts, horizon)
-        super().__init__(space, horizon=horizon, **options)
-        warn_of_haste(self.restarts, self)
-
-    def _pace(self) -> Pace:
-        return Pace(restarts=self.restarts)
-
-    @classmethod
-    def configured(
-        cls, space: StateActions, *, horizon: int, budgets: Budgets | None = None, **options: Any
-    ) -> Self:
-        """Return the agent for these options; `restarts` may be "tuned" or "changes"."""
-        word = options.get("restarts", "tuned")
-        options["restarts"] = configured_restarts(word, horizon, budgets)
-        return cls(space, horizon=horizon, **options)
-
-    def configuration(self) -> dict[str, Any]:
-        """Return the arguments this agent was made with, as plain data."""
-        return super().configuration() | {"restarts": self.restarts.tolist()}

@@ -20,7 +20,7 @@ class Recent:
     Examples
     --------
     >>> recent = Recent(capacity=2)
-    >>> recent.add(np.array([5, 6, 7]), np.array([0.0, 0.5, 1.0]), np.array([1, 0, 1]))
+    >>> recent.add(0, np.array([5, 6, 7]), np.array([0.0, 0.5, 1.0]), np.array([1, 0, 1]))
     >>> recent.last(9)[0].tolist()
     [6, 7]
     """
@@ -32,14 +32,18 @@ class Recent:
         self._rings: list[NDArray[Any]] = [np.zeros(capacity, kind) for kind in _TYPES.values()]
 
     def add(
-        self, pairs: NDArray[np.int64], rewards: NDArray[np.float64], afters: NDArray[Any]
+        self,
+        before: int,
+        pairs: NDArray[np.int64],
+        rewards: NDArray[np.float64],
+        afters: NDArray[Any],
     ) -> None:
-        """Remember samples, the oldest first."""
-        n = min(pairs.size, self.capacity)
-        self.seen += pairs.size
-        slots = np.arange(self.seen - n, self.seen) % self.capacity
+        """Remember samples, the oldest first, of which so many came before; twice is as once."""
+        n, seen = min(pairs.size, self.capacity), before + pairs.size
+        slots = np.arange(seen - n, seen) % self.capacity
         for ring, new in zip(self._rings, (pairs, rewards, afters), strict=True):
             ring[slots] = new[new.size - n :]
+        self.seen = seen
 
     def last(self, n: int) -> tuple[NDArray[Any], ...]:
         """Return the last n samples, or as many as there are, the oldest first."""
@@ -64,5 +68,4 @@ class Recent:
                 raise ValueError(name)
         if not np.isfinite(arrays["reward"]).all():
             raise ValueError("reward")
-        self.seen = seen - n
-        self.add(arrays["pair"], arrays["reward"], arrays["after"])
+        self.add(seen - n, arrays["pair"], arrays["reward"], arrays["after"])

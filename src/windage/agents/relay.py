@@ -1,14 +1,15 @@
 """Agents that let others act for them, one after the other, each on a clock of its own.
 
-`Doubling` and `BORL` are relays. A subclass says who acts next (`_next_runner`) and may look at how
-a stretch went when it is over (`_finished`).
+`Doubling`, `BORL` and `BOB` are relays. A subclass says who acts next (`_next_runner`) and may look
+at how a stretch went when it is over (`_finished`).
+
+The runner's clock is the truth. What the relay adds to it, sums and samples, is entered afterwards
+and from where it stands (`_settle`), so that whatever is cut short can be done again.
 """
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 
 from windage.agents.base import Agent
 from windage.agents.episodes import Episode, Episodes, Planner, no_rows
+from windage.agents.scale import LARGEST
 from windage.errors import InputError, StateError
 from windage.inputs import as_integer, as_real
 from windage.spaces import StateActions
@@ -37,6 +39,7 @@ class Leg(NamedTuple):
     since: int  # the time at which it took over
     until: int  # ... and at which the next one does
     sum: NDArray[np.float64]  # what it has earned so far, and what rounding took from it
+    settled: int  # ... in so many of its steps
     episodes: int  # how many there were before
 
 
@@ -52,22 +55,31 @@ class Relay(Agent):
         reward_range: tuple[float, float] | None = None,
     ) -> None:
         super().__init__(space, horizon=horizon, seed=seed, reward_range=reward_range)
-        self._leg = Leg(None, 1, 1, np.zeros(2), 0)
+        self._leg = Leg(None, 1, 1, np.zeros(2), 0, 0)
+        self._hand: Any = None  # the steps that the runner plays now, a `kernels.play.Block`
         # episodes of those before, as far as anyone may still ask: number m in row m % size
         self._past = np.zeros(min(_EPISODES_KEPT, self.horizon + 8), no_rows().dtype)
         self._kept_since = 1  # rows before this one were not saved
+
+    @property
+    def _largest(self) -> float:
+        return LARGEST
 
     @abstractmethod
     def _next_runner(self) -> tuple[Agent, int]:
         """Return who acts from `self.t` on, and for how many steps."""
 
     def _saw(
-        self, pairs: NDArray[np.int64], rewards: NDArray[np.float64], afters: NDArray[Any]
+        self,
+        before: int,
+        pairs: NDArray[np.int64],
+        rewards: NDArray[np.float64],
+        afters: NDArray[Any],
     ) -> None:
-        """Look at what happened."""
+        """Look at what happened after so many steps; it may be shown again."""
 
     def _finished(self, earned: float) -> None:
-        """Learn from what the last runner has earned."""
+        """Learn from what the last runner has earned; it may be told again."""
 
     @property
     def runner(self) -> Agent | None:
@@ -80,12 +92,13 @@ class Relay(Agent):
 
         All of it may be cut short and done again; only the last line counts.
         """
+        self._settle()
         if self._runner is None or self.t >= self._until:
             if self._runner is not None:
                 self._finished(float(self._sum.sum()))
             runner, steps = self._next_runner()
             episodes = self._keep_episodes()
-            self._leg = Leg(runner, self.t, self.t + steps, np.zeros(2), episodes)
+            self._leg = Leg(runner, self.t, self.t + steps, np.zeros(2), 0, episodes)
         return self._runner
 
     @property
@@ -112,17 +125,36 @@ class Relay(Agent):
         return int(self._ready().act(state))
 
     def _learn(self, state: int, action: int, reward: float, s_next: int) -> None:
-        if self._runner is not None:
-            self._runner.observe(state, action, reward, s_next)
-            self._earn(np.array([reward]))
-            pair = np.array([self.space.pair(state, action)])
-            self._saw(pair, np.array([reward]), np.array([s_next]))
+        from windage.kernels.play import Block
 
-    def _earn(self, rewards: NDArray[np.float64]) -> None:
-        """Add up rewards, to the same sum whether they come one by one or together."""
+        self._hand = step = Block.empty(1)
+        step.states[0], step.pairs[0] = state, self.space.pair(state, action)
+        step.rewards[0] = reward
+        self._runner.observe(state, action, reward, s_next)
+        self._settle()
+
+    def _settle(self) -> None:
+        """Enter the steps that the runner has learned from since the last time."""
+        leg = self._leg
+        new = leg.runner.t - 1 - leg.settled if leg.runner is not None else 0
+        if new > 0:
+            played = self._hand.head(new)
+            afters = np.append(played.states[1:], leg.runner.last_state)
+            self._enter(played.pairs, played.rewards, afters)
+
+    def _enter(
+        self, pairs: NDArray[np.int64], rewards: NDArray[np.float64], afters: NDArray[Any]
+    ) -> None:
+        """Enter the next steps of the runner; cut short, it can be done again.
+
+        Rewards add up to the same sum whether they come one by one or together.
+        """
         from windage.kernels.sums import accumulate
 
-        accumulate(rewards, self._sum, 0, 0, _NOWHERE)
+        leg, total = self._leg, self._leg.sum.copy()
+        accumulate(rewards, total, 0, 0, _NOWHERE)
+        self._saw(leg.since - 1 + leg.settled, pairs, rewards, afters)
+        self._leg = leg._replace(sum=total, settled=leg.settled + rewards.size)
 
     def withdraw(self) -> None:
         """Take back the decision that waits for its outcome: it was not played."""
@@ -130,16 +162,12 @@ class Relay(Agent):
         if self._runner is not None:
             self._runner.withdraw()
 
-    @contextmanager
-    def in_step(self) -> Iterator[None]:
-        """Keep the relay's clock with that of its runner whatever interrupts them."""
-        try:
-            yield
-        except BaseException:
-            if self._runner is not None and self._runner.t + self._since - 1 != self.t:
-                self.t, self._pending = self._runner.t + self._since - 1, None
-                self.last_state = self._runner.last_state
-            raise
+    def _reached(self) -> tuple[int, int | None]:
+        if self._runner is None:
+            return 1, None
+        self._settle()
+        steps = self._runner.t - 1
+        return self._since + steps, self._runner.last_state if steps > 0 else self.last_state
 
     def play(self, world: World, state: int, block: Block) -> int:
         """Play a whole block, each runner its part of it; returns the state it ends in."""
@@ -148,9 +176,10 @@ class Relay(Agent):
             self.t = start + done
             runner = self._ready()
             part = block.part(done, min(block.states.size, done + self._until - self.t))
-            shifted, before = world._replace(ahead=world.ahead + self._since - 1), runner.t
+            self._hand = part
             try:
                 with runner.in_step():
+                    shifted = world._replace(ahead=world.ahead + self._since - 1)
                     state = runner.play(shifted, state, part)
                     runner.last_state = state
                     runner.t += part.states.size
@@ -161,13 +190,8 @@ class Relay(Agent):
                     where=f"t={runner.t + self._since - 1}",
                     fix=err.fix,
                 ) from None
-            finally:  # what was played counts, also when it was cut short
-                played = part.head(runner.t - before)
-                if played.states.size > 0:
-                    self.last_state = runner.last_state
-                    self._earn(played.rewards)
-                    afters = np.append(played.states[1:], runner.last_state)
-                    self._saw(played.pairs, played.rewards, afters)
+            self._settle()
+            self.last_state = state
             done += part.states.size
         self.t = start
         return state
@@ -223,6 +247,7 @@ class Relay(Agent):
         return Episodes(rows)[0]
 
     def _saved(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        self._settle()
         values = {
             "since": self._since,
             "until": self._until,
@@ -241,8 +266,9 @@ class Relay(Agent):
         episodes = as_integer(values["episodes"], "episodes", low=0, high=since - 1)
         runner = None
         if "runner" in arrays:
-            runner = self._restored_runner(arrays["runner"].tobytes())
-        self._leg = Leg(runner, since, until, earned, episodes)
+            runner = self._restored_runner(arrays["runner"].tobytes(), since)
+        steps = 0 if runner is None else runner.t - 1
+        self._leg = Leg(runner, since, until, earned, steps, episodes)
         self._kept_since = self._past_episodes + 1
         if "runner" not in arrays:
             if self.t > 1 or self._pending is not None:
@@ -257,5 +283,5 @@ class Relay(Agent):
             )
 
     @abstractmethod
-    def _restored_runner(self, data: bytes) -> Agent:
-        """Return the runner that was saved."""
+    def _restored_runner(self, data: bytes, since: int) -> Agent:
+        """Return the runner that was saved, and that acts since a time."""

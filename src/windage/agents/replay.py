@@ -108,8 +108,8 @@ def _in_turn(agent: Relay, steps: Steps) -> NDArray[np.int64]:
         advised[done:last] = replay(runner, part)
         lived = part.learned
         if lived.any():
-            agent._earn(np.ascontiguousarray(part.rewards[lived]))
-            agent._saw(part.pairs[lived], part.rewards[lived], part.afters[lived])
+            rewards = np.ascontiguousarray(part.rewards[lived])
+            agent._enter(part.pairs[lived], rewards, part.afters[lived])
         _advance(agent, part, advised[done:last])
         done = last
     return advised

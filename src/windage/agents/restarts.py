@@ -10,56 +10,23 @@ import math
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from windage.agents.base import Agent, Budgets, warn
-from windage.agents.episodic import Pace
+from windage.agents.base import Budgets
+from windage.agents.memories import Restarted, cubic_restarts, restart_times
 from windage.agents.optimistic import OptimisticAgent
+from windage.agents.pace import Pace
 from windage.agents.ucrl2 import UCRL2
-from windage.errors import InputError, ParameterWarning
-from windage.inputs import as_horizon, as_integer, as_real, require_memory
+from windage.errors import InputError
+from windage.inputs import as_horizon, as_real
 from windage.learn.confidence import over_pairs
 from windage.learn.radii import Radii
-from windage.learn.window import as_restarts
 from windage.spaces import StateActions, as_space
 
-__all__ = ["RestartedUCRL2", "VariationAwareUCRL", "cubic_restarts", "restart_times"]
+__all__ = ["RestartedUCRL2", "VariationAwareUCRL"]
 
 
-def cubic_restarts(changes: int, horizon: int) -> NDArray[np.int64]:
-    """Return the times ceil(i^3 / l^2) after 1, for l changes: phases that slowly grow.
-
-    >>> cubic_restarts(2, 20).tolist()
-    [2, 7, 16]
-    """
-    T = as_horizon(horizon)
-    l = as_integer(changes, "changes", low=0, high=T)  # noqa: E741 - the paper's letter
-    if l == 0:
-        return np.empty(0, np.int64)
-    last = int((T * l * l) ** (1 / 3)) + 2
-    require_memory(64 * last, "restarts", fix="restart at a fixed period")
-    i = np.arange(1, last + 1)
-    # i^3 / l^2 in whole numbers below 2^63: i^2 = (a l + b) l + c, and so on
-    rows, rest = np.divmod(i * i, l * l)
-    a, b = np.divmod(rest, l)
-    whole, more = np.divmod(i * a, l)
-    carried, left = np.divmod(i * b, l)
-    extra, over = np.divmod(more + carried, l)
-    times = i * rows + whole + extra + ((over > 0) | (left > 0))
-    return times[(np.diff(times, prepend=1) > 0) & (times <= T)]  # they rise, some stand still
-
-
-def restart_times(value: ArrayLike | int, horizon: int) -> NDArray[np.int64]:
-    """Return the times of restarts: those given, or all multiples of a period plus 1."""
-    T = as_horizon(horizon)
-    if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
-        period = as_integer(value, "restarts", low=1)
-        require_memory(8 * (T // period), "restarts", fix="choose a longer period")
-        return np.arange(1 + period, T + 1, period)
-    return as_restarts(value)
-
-
-class RestartedUCRL2(UCRL2):
+class RestartedUCRL2(Restarted, UCRL2):
     """UCRL2 that starts anew at given times (Jaksch, Ortner, Auer 2010, section 5).
 
     Parameters
@@ -83,73 +50,10 @@ class RestartedUCRL2(UCRL2):
     bound: ClassVar[str] = "l^(1/3) T^(2/3) D S sqrt(A log T), l changes"
     source: ClassVar[str] = "Jaksch, Ortner, Auer 2010, constants recalled"
 
-    def __init__(
-        self, space: StateActions, *, horizon: int, restarts: ArrayLike | int, **options: Any
-    ) -> None:
-        self.restarts = restart_times(restarts, horizon)
-        super().__init__(space, horizon=horizon, **options)
-        warn_of_haste(self.restarts, self)
-
-    def _pace(self) -> Pace:
-        return Pace(restarts=self.restarts)
-
     @classmethod
     def tuned(cls, space: StateActions, *, horizon: int, changes: int, **options: Any) -> Self:
         """Return the agent for l = `changes` known changes, that restarts at ceil(i^3 / l^2)."""
         return cls(space, horizon=horizon, restarts=cubic_restarts(changes, horizon), **options)
-
-    @classmethod
-    def configured(
-        cls, space: StateActions, *, horizon: int, budgets: Budgets | None = None, **options: Any
-    ) -> Self:
-        """Return the agent for these options; `restarts` may be "tuned" or "changes".
-
-        "tuned" needs the number of changes, "changes" restarts at each of them: both take budgets.
-        """
-        options["restarts"] = configured_restarts(
-            options.get("restarts", "tuned"), horizon, budgets
-        )
-        return cls(space, horizon=horizon, **options)
-
-    def configuration(self) -> dict[str, Any]:
-        """Return the arguments this agent was made with, as plain data."""
-        return super().configuration() | {"restarts": self.restarts.tolist()}
-
-
-def warn_of_haste(restarts: NDArray[np.int64], agent: Agent) -> None:
-    """Say that an agent restarts too often to learn anything."""
-    if restarts.size * agent.space.n_pairs > agent.horizon:
-        warn(
-            f"{restarts.size} restarts in {agent.horizon} steps leave less than a step for each "
-            "pair: nothing can be learned in between",
-            ParameterWarning,
-            stacklevel=3,
-        )
-
-
-def configured_restarts(
-    word: ArrayLike | str, horizon: int, budgets: Budgets | None
-) -> ArrayLike | int:
-    """Return the times that a word such as "tuned" or "changes" stands for."""
-    if not isinstance(word, str):
-        return word
-    if word not in ("tuned", "changes"):
-        raise InputError(
-            f"{word!r} is unknown",
-            field="restarts",
-            fix='pass times, a period, "tuned" or "changes"',
-        )
-    for name in ("changes", "change_times"):
-        if not hasattr(budgets, name):
-            raise InputError(
-                f'is "{word}", and it is not known how often the model changes',
-                field="restarts",
-                fix="pass budgets=model.budgets(), or restarts=[times]",
-            )
-    if word == "changes":
-        times: NDArray[np.int64] = budgets.change_times  # type: ignore[union-attr]
-        return times
-    return cubic_restarts(budgets.changes, horizon)  # type: ignore[union-attr]
 
 
 class VariationAwareUCRL(OptimisticAgent):

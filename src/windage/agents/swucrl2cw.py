@@ -20,8 +20,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from windage.agents.base import Budgets, KnownBudgets, warn
-from windage.agents.episodic import Pace
 from windage.agents.optimistic import OptimisticAgent
+from windage.agents.pace import Pace
 from windage.agents.tuned import chosen, tunings
 from windage.errors import GuaranteeWarning, InputError, ParameterWarning
 from windage.inputs import LAST_TIME, as_choice, as_integer, as_real

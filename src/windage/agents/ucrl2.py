@@ -14,10 +14,11 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from windage.agents.base import Budgets
-from windage.agents.episodic import Pace
+from windage.agents.memories import Windowed
 from windage.agents.optimistic import OptimisticAgent
+from windage.agents.pace import Pace
 from windage.errors import InputError
-from windage.inputs import LAST_TIME, as_horizon, as_integer, as_real
+from windage.inputs import as_horizon, as_integer, as_real
 from windage.learn import tuning
 from windage.learn.radii import Radii
 from windage.spaces import StateActions, as_space
@@ -89,7 +90,7 @@ class UCRL2(OptimisticAgent):
         return super().configuration() | {"clip": self.clip}
 
 
-class SWUCRL(UCRL2):
+class SWUCRL(Windowed, UCRL2):
     """SW-UCRL: UCRL2's radii over the last W samples, for a known number of changes.
 
     Parameters
@@ -111,13 +112,6 @@ class SWUCRL(UCRL2):
     covers_drift: ClassVar[bool | None] = True
     bound: ClassVar[str] = "(l D^2 S^2 A log T)^(1/3) T^(2/3), l changes"
     source: ClassVar[str] = "Gajane, Ortner, Auer 2018, constants recalled"
-
-    def __init__(self, space: StateActions, *, horizon: int, window: int, **options: Any) -> None:
-        self.window = as_integer(window, "window", low=1, high=LAST_TIME)
-        super().__init__(space, horizon=horizon, **options)
-
-    def _pace(self) -> Pace:
-        return Pace(width=self.window)
 
     @classmethod
     def tuned(
@@ -166,10 +160,6 @@ class SWUCRL(UCRL2):
             )
         changes = budgets.changes  # type: ignore[union-attr]
         return cls.tuned(space, horizon=horizon, changes=changes, diameter=diameter, **options)
-
-    def configuration(self) -> dict[str, Any]:
-        """Return the arguments this agent was made with, as plain data."""
-        return super().configuration() | {"window": self.window}
 
 
 class UCRL2B(UCRL2):

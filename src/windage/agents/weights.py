@@ -38,13 +38,13 @@ class WeightsAgent(BanditAgent):
             batch=np.full(self.space.n_states, batch, np.int64),
             now=np.zeros(3, np.int64),
             key=key(self.seed, f"agents.{self.id}"),
-            **self._scale(),
+            **self._scale._asdict(),
         )
 
     @property
     def probabilities(self) -> NDArray[np.float64]:
         """How likely each pair is to be played when its state comes next."""
-        return np.array(self._bandit.bank.probabilities)
+        return np.array(self._table.bank.probabilities)
 
     @staticmethod
     def _kernels() -> tuple[Any, Any, Any]:
@@ -55,25 +55,25 @@ class WeightsAgent(BanditAgent):
     def _saved(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         from windage.kernels.bandits import CLIPPED
 
-        arrays = {name: getattr(self._bandit.bank, name).copy() for name in _SCORES}
-        return {"clipped": int(self._bandit.now[CLIPPED])}, arrays
+        arrays = {name: getattr(self._table.bank, name).copy() for name in _SCORES}
+        return {"clipped": int(self._table.now[CLIPPED])}, arrays
 
     def _restored(self, values: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
         from windage.kernels.bandits import CLIPPED
         from windage.kernels.masters import SHARED, refresh
 
         super()._restored(values, arrays)
-        bank = self._bandit.bank
+        bank = self._table.bank
         for name in _SCORES:
             mine = getattr(bank, name)
             mine[:] = array_like(mine, arrays, name)
             if not np.isfinite(mine).all():
                 raise ValueError(name)
-        known = (bank.rounds >= 0) & (bank.rounds <= np.minimum(self._bandit.batch, self.t - 1))
+        known = (bank.rounds >= 0) & (bank.rounds <= np.minimum(self._table.batch, self.t - 1))
         if not known.all() or (bank.form == SHARED and not (bank.scores > 0.0).all()):
             raise ValueError("rounds or scores")
         clipped = as_integer(values["clipped"], "clipped", low=0, high=self.t - 1)
-        self._bandit.now[CLIPPED], self._warned = clipped, clipped > 0
+        self._table.now[CLIPPED], self._warned = clipped, clipped > 0
         for s in range(self.space.n_states):
             refresh(bank, s)
 
@@ -124,15 +124,15 @@ class REXP3(WeightsAgent):
         self.variation = as_real(variation, "variation", low=0.0)
         counts = self.space.counts.tolist()
         if batch is None:
-            low, high = self.reward_range or (0.0, 1.0)
-            batch = [_batch(K, self.horizon, self.variation / (high - low)) for K in counts]
+            V = self.variation / self._scale.width
+            batch = [_batch(K, self.horizon, V) for K in counts]
         self.batch = _batches(batch, self.space)
         raw = [mixing(K, n) for K, n in zip(counts, self.batch.tolist(), strict=True)]
-        self._bandit = self._weights(GAINS, raw, self.batch)
+        self._table = self._weights(GAINS, raw, self.batch)
         s = int(np.argmax(raw))
         if raw[s] > 1.0:
-            n, K = int(self.batch[s]), counts[s]
-            warn(too_mixed(self.id, K, n, lambda n: mixing(K, n)), GuaranteeWarning, stacklevel=2)
+            text = too_mixed(self.id, counts[s], int(self.batch[s]), raw[s])
+            warn(text, GuaranteeWarning, stacklevel=2)
 
     def configuration(self) -> dict[str, Any]:
         """Return the arguments this agent was made with, as plain data."""
@@ -142,10 +142,12 @@ class REXP3(WeightsAgent):
 class EXP3S(WeightsAgent):
     """EXP3.S: EXP3 that gives every arm e / (K T) of all weight each time, for l known changes.
 
+    Its gamma counts the pieces between them, l + 1.
+
     Parameters
     ----------
     changes
-        l; with 0 nothing is shared, and nothing forgotten.
+        l.
     reward_range
         As for `REXP3`.
 
@@ -160,7 +162,7 @@ class EXP3S(WeightsAgent):
     tunes: ClassVar[tuple[str, str]] = ("changes", "changes")
     told: ClassVar[tuple[str, ...]] = ("l",)
     covers_drift: ClassVar[bool | None] = True
-    bound: ClassVar[str] = "sqrt(l K T log(K T)), one state, l changes"
+    bound: ClassVar[str] = "sqrt((l + 1) K T log(K T)), one state, l changes"
     source: ClassVar[str] = "Auer, Cesa-Bianchi, Freund, Schapire 2002, constants recalled"
 
     def __init__(
@@ -172,21 +174,16 @@ class EXP3S(WeightsAgent):
         reward_range: tuple[float, float] | None = None,
         seed: int = 0,
     ) -> None:
-        from windage.kernels.masters import GAINS, SHARED
+        from windage.kernels.masters import SHARED
 
         super().__init__(space, horizon=horizon, seed=seed, reward_range=reward_range)
         self.changes = l = as_integer(changes, "changes", low=0, high=LAST_TIME)  # noqa: E741
         T, counts = self.horizon, self.space.counts
         raw = [shared_mixing(K, T, l) for K in counts.tolist()]
-        form, share = (SHARED, math.e / (counts * T)) if l > 0 else (GAINS, 0.0)
-        self._bandit = self._weights(form, raw, LAST_TIME, share=share)
+        self._table = self._weights(SHARED, raw, LAST_TIME, share=math.e / (counts * T))
         if max(raw) > 1.0:
-            K = int(counts[np.argmax(raw)])
-            warn(
-                too_mixed(self.id, K, T, lambda n: shared_mixing(K, n, l)),
-                GuaranteeWarning,
-                stacklevel=2,
-            )
+            text = too_mixed(self.id, int(counts[np.argmax(raw)]), T, max(raw))
+            warn(text, GuaranteeWarning, stacklevel=2)
 
     def configuration(self) -> dict[str, Any]:
         """Return the arguments this agent was made with, as plain data."""

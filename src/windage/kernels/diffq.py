@@ -24,7 +24,7 @@ class Critic(NamedTuple):
     exploration: float
     low: float  # rewards are taken from [low, low + width] to [0, 1]
     width: float
-    clock: NDArray[np.int64]  # [2] steps learned from, and the state the last one led to
+    now: NDArray[np.int64]  # [2] steps learned from, and the state the last one led to
     least: float  # smallest and largest reward that is accepted
     most: float
 
@@ -49,15 +49,15 @@ def choose(critic, t, s):
 
 
 @compiled
-def learn(critic, p, reward, after):
+def learn(critic, s, p, reward, after):  # noqa: ARG001 - a pair has its state
     """Move value and gain along the temporal difference."""
     scaled = (reward - critic.low) / critic.width
     ahead = critic.values[_best(critic, after)]
     difference = scaled - critic.gain[0] + ahead - critic.values[p]
     critic.values[p] += critic.rate * difference
     critic.gain[0] += critic.gain_rate * critic.rate * difference
-    critic.clock[0] += 1
-    critic.clock[1] = after
+    critic.now[0] += 1
+    critic.now[1] = after
 
 
 @compiled
@@ -73,7 +73,7 @@ def play(critic, world, state, t, states, pairs, rewards, means):
         means[i], rewards[i], after = step(world, t, p)
         if not critic.least <= rewards[i] <= critic.most:
             return state, i
-        learn(critic, p, rewards[i], after)
+        learn(critic, state, p, rewards[i], after)
         state = after
         t += 1
     return state, states.size

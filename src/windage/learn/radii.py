@@ -9,7 +9,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from typing import Any, overload
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -138,18 +138,6 @@ class Radii:
             transition_scale=self.transition_scale * of_transition,
         )
 
-    @overload
-    def reward(
-        self,
-        n: float,
-        *,
-        space: StateActions,
-        horizon: int,
-        delta: float,
-        t: int | None = None,
-        variance: float = 0.25,
-    ) -> float: ...
-    @overload
     def reward(
         self,
         n: ArrayLike,
@@ -159,35 +147,13 @@ class Radii:
         delta: float,
         t: int | None = None,
         variance: float = 0.25,
-    ) -> float | Reals: ...
-    def reward(
-        self,
-        n: ArrayLike,
-        *,
-        space: StateActions,
-        horizon: int,
-        delta: float,
-        t: int | None = None,
-        variance: float = 0.25,
-    ) -> float | Reals:
-        """Return the radius of the mean reward after n visits; an array for an array.
+    ) -> Any:
+        """Return the radius of the mean reward after n visits; a float, or an array for an array.
 
         Those of `bernstein` depend on the variance; 1/4 is the largest rewards in [0, 1] can have.
         """
         return self._radius(self.rules(space, horizon, delta)[0], n, t, variance)
 
-    @overload
-    def transition(
-        self,
-        n: float,
-        *,
-        space: StateActions,
-        horizon: int,
-        delta: float,
-        t: int | None = None,
-        variance: float = 0.25,
-    ) -> float: ...
-    @overload
     def transition(
         self,
         n: ArrayLike,
@@ -197,18 +163,8 @@ class Radii:
         delta: float,
         t: int | None = None,
         variance: float = 0.25,
-    ) -> float | Reals: ...
-    def transition(
-        self,
-        n: ArrayLike,
-        *,
-        space: StateActions,
-        horizon: int,
-        delta: float,
-        t: int | None = None,
-        variance: float = 0.25,
-    ) -> float | Reals:
-        """Return the L1 radius of the transition row after n visits; an array for an array.
+    ) -> Any:
+        """Return the L1 radius of the row after n visits; a float, or an array for an array.
 
         Those of `bernstein` are the half-widths of one entry, of the given variance p (1 - p).
         """

@@ -117,14 +117,22 @@ class Window:
         cells = min(int(clock[CELLS] + clock[TAKEN] - clock[COUNTED]) + samples, all_cells)
         if cells <= self.most_cells:
             return False
-        self.most_cells = min(2 * cells, all_cells)
-        slots = _slots(self.most_cells)
+        most_cells = min(2 * cells, all_cells)
+        slots = _slots(most_cells)
         require_memory(16 * slots, "window", fix="use an agent with a window")
-        keys, counts = self._cells()
-        self.memory.counts["distinct"], self.memory.sources[:] = 0, 0
+        keys, numbers = self._cells()
         count, state, mark = _blank_cells(slots)
-        self.memory = self.memory._replace(cell_count=count, cell_state=state, cell_mark=mark)
-        refill(self.memory, *np.divmod(keys, self.space.n_states), counts)
+        larger = self.memory._replace(
+            counts=self.memory.counts.copy(),
+            sources=np.zeros_like(self.memory.sources),
+            cell_count=count,
+            cell_state=state,
+            cell_mark=mark,
+        )
+        larger.counts["distinct"] = 0
+        refill(larger, *np.divmod(keys, self.space.n_states), numbers)
+        self.memory = larger  # whole, so that nobody who is interrupted is left with half of it
+        self.most_cells = most_cells
         return True
 
     @property

@@ -39,12 +39,12 @@ def make(
     TsallisINF(n_arms=3, n_rounds=100)
     """
     kind = _BY_ID[as_choice(id, "master", names())]
-    more = {}
+    more: dict[str, Any] = {"quiet": quiet} if kind.mixes else {}
     if changes is not None:
         if kind is not Exp3S:
             raise InputError(
                 f"{id!r} does not take it", field="changes", fix="leave it out, or use 'exp3-s'"
             )
         more["changes"] = changes
-    made: Master = kind(n_arms, n_rounds, quiet=quiet, **more)
+    made: Master = kind(n_arms, n_rounds, **more)
     return made

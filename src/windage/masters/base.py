@@ -16,11 +16,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from windage.errors import GuaranteeWarning, HorizonReached, InputError, NotConverged, StateError
 from windage.inputs import LAST_TIME, as_integer, as_real, require_memory
+from windage.learn.search import first_integer
 
 if TYPE_CHECKING:
     from windage.kernels.masters import Bank
 
-__all__ = ["Master", "enough_rounds", "make_bank", "too_mixed"]
+__all__ = ["Master", "make_bank", "too_mixed"]
 
 _LEAST = 1e-200  # what is divided by less would not stay finite
 _SAVED = ("scores", "lost", "rounds")
@@ -37,7 +38,7 @@ class Master(ABC):
         n, how often it will choose; its constants are tuned to it.
     quiet
         Whether to be silent about a guarantee that says nothing here: for callers that tell it
-        in their own words.
+        in their own words. Masters without a gamma have nothing to say, and no such argument.
     """
 
     id: ClassVar[str]
@@ -45,8 +46,14 @@ class Master(ABC):
     """Whether it may go on after n rounds."""
     source: ClassVar[str] = ""
 
+    mixes: ClassVar[bool] = True
+    """Whether it has a gamma that few rounds can drive above 1; if not, it has nothing to say."""
+
     said: str = ""
-    """What there is to say of its guarantee: that gamma was cut at 1."""
+    """What there is to say of its guarantee: that gamma was cut at 1, or that it promises nothing.
+    """
+    enough: int = 1
+    """From how many rounds on there would be nothing to say, with as many arms."""
     alpha: float
     """The learning rate."""
     beta: float
@@ -72,9 +79,14 @@ class Master(ABC):
         self.raw_gamma = raw(self.n_rounds)
         self.gamma = min(1.0, self.raw_gamma)
         if self.raw_gamma > 1.0:
-            self.said = too_mixed(self.id, self.n_arms, self.n_rounds, raw)
-            if not quiet:
-                warnings.warn(self.said, GuaranteeWarning, stacklevel=3)
+            self._say(too_mixed(self.id, self.n_arms, self.n_rounds, self.raw_gamma), raw, quiet)
+
+    def _say(self, words: str, raw: Callable[[int], float], quiet: bool) -> None:
+        """Say that a guarantee is lost as long as a number that falls with n is above 1."""
+        self.said, self.enough = words, first_integer(lambda n: raw(n) <= 1.0)
+        if not quiet:
+            text = f"{words}. With as many arms it takes {self.enough} rounds"
+            warnings.warn(text, GuaranteeWarning, stacklevel=4)
 
     @property
     def probabilities(self) -> NDArray[np.float64]:
@@ -182,27 +194,11 @@ def make_bank(
     return bank
 
 
-def enough_rounds(raw: Callable[[int], float]) -> int:
-    """Return from which n on a gamma that falls with n is at most 1.
-
-    >>> enough_rounds(lambda n: (10.5 / n) ** 0.5)
-    11
-    """
-    low, high = 0, 1
-    while raw(high) > 1.0:
-        low, high = high, 2 * high
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if raw(middle) > 1.0 else (low, middle)
-    return high
-
-
-def too_mixed(name: str, n_arms: int, n_rounds: int, raw: Callable[[int], float]) -> str:
-    """Return what to say of a gamma above 1."""
+def too_mixed(name: str, n_arms: int, n_rounds: int, gamma: float) -> str:
+    """Return what to say of a gamma above 1 (E4)."""
     return (
-        f"{name}: gamma = {raw(n_rounds):.3g} > 1 with {n_arms} arms and {n_rounds} rounds; it is "
-        "taken as 1, which plays all arms alike and learns nothing, and the bound says nothing. "
-        f"It is at most 1 from {enough_rounds(raw)} rounds on"
+        f"{name}: gamma = {gamma:.3g} > 1 with {n_arms} arms and {n_rounds} rounds; it is taken as "
+        "1, which plays all arms alike and learns nothing, and the bound says nothing"
     )
 
 

@@ -1,7 +1,9 @@
 """EXP3, the plain one, and EXP3.S, which shares weight so that it can follow a best arm that moves.
 
 EXP3 (Auer et al. 2002): p = (1 - gamma) softmax(gamma q / K) + gamma / K, and q_k += x / p_k for
-the arm played. EXP3.S gives every arm e / (n K) of all weight after each round.
+the arm played. EXP3.S gives every arm e / (n K) of all weight after each round; its gamma counts
+the pieces between l changes, l + 1 of them (recalled from section 8 of the paper, where the
+hardness of a sequence is one more than its changes).
 """
 
 from __future__ import annotations
@@ -25,14 +27,15 @@ def mixing(K: int, n: int) -> float:
 
 
 def shared_mixing(K: int, n: int, changes: int) -> float:
-    """Return gamma of EXP3.S before it is cut at 1: sqrt(K (l ln(K n) + e) / ((e - 1) n)).
+    """Return gamma of EXP3.S before it is cut at 1: sqrt(K ((l + 1) ln(K n) + e) / ((e - 1) n)).
 
     >>> print(f"{shared_mixing(2, 1000, 1):.4f}")
-    0.1096
+    0.1444
     """
     if K == 1:
         return 0.0
-    return math.sqrt(K * (changes * math.log(K * n) + math.e) / ((math.e - 1.0) * n))
+    pieces = changes + 1
+    return math.sqrt(K * (pieces * math.log(K * n) + math.e) / ((math.e - 1.0) * n))
 
 
 class Exp3(Master):
@@ -69,7 +72,7 @@ class Exp3S(Master):
     Parameters
     ----------
     changes
-        l; with 0 nothing is shared, and nothing forgotten.
+        l.
     n_arms, n_rounds, quiet
         As for every `Master`.
 
@@ -78,7 +81,7 @@ class Exp3S(Master):
     >>> master = Exp3S(n_arms=2, n_rounds=1000, changes=3)
     >>> master.update(master.choose(0.7), reward=1.0)
     >>> master.probabilities.round(3)
-    array([0.465, 0.535])
+    array([0.461, 0.539])
     """
 
     id: ClassVar[str] = "exp3-s"
@@ -87,11 +90,11 @@ class Exp3S(Master):
     def __init__(
         self, n_arms: int, n_rounds: int, *, changes: int = 1, quiet: bool = False
     ) -> None:
-        from windage.kernels.masters import GAINS, SHARED
+        from windage.kernels.masters import SHARED
 
         super().__init__(n_arms, n_rounds)
         self.changes = as_integer(changes, "changes", low=0, high=LAST_TIME)
         self._mix(lambda n: shared_mixing(self.n_arms, n, self.changes), quiet)
         self.alpha, self.beta = self.gamma / self.n_arms, 0.0
-        self.share = math.e / (self.n_arms * self.n_rounds) if self.changes > 0 else 0.0
-        self._start(SHARED if self.share > 0.0 else GAINS, share=self.share)
+        self.share = math.e / (self.n_arms * self.n_rounds)
+        self._start(SHARED, share=self.share)

@@ -44,12 +44,26 @@ class Exp3P(Master):
         self.beta = math.sqrt(math.log(K) / (K * n))
         self.alpha = 0.95 * self.beta
         self._mix(lambda n: 1.05 * math.sqrt(K * math.log(K) / n), quiet)
+        self._weigh(quiet)
         self._start(GAINS)
+
+    def _weigh(self, quiet: bool) -> None:
+        """Say so if the bound on the regret is no less than all there is to lose."""
+        n, bound = self.n_rounds, self.regret_bound
+        if bound >= n and not self.said:
+            words = (
+                f"{self.id}: its bound says that {n} rounds lose {bound:.3g} at most, and they can "
+                f"lose no more than {n} anyway"
+            )
+            self._say(words, lambda n: 0.0 if self._bound(n) < n else math.inf, quiet)
 
     @property
     def regret_bound(self) -> float:
         """What it can lose in n rounds to the best arm, in expectation; 0 for a single arm."""
-        K, n = self.n_arms, self.n_rounds
+        return self._bound(self.n_rounds)
+
+    def _bound(self, n: int) -> float:
+        K = self.n_arms
         if K == 1:
             return 0.0
         return 5.15 * math.sqrt(n * K * math.log(K)) + math.sqrt(n * K / math.log(K))

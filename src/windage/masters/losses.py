@@ -18,7 +18,7 @@ class Exp3IX(Master):
 
     Parameters
     ----------
-    n_arms, n_rounds, quiet
+    n_arms, n_rounds
         As for every `Master`.
 
     Examples
@@ -30,12 +30,12 @@ class Exp3IX(Master):
     """
 
     id: ClassVar[str] = "exp3-ix"
+    mixes: ClassVar[bool] = False
     source: ClassVar[str] = "Neu 2015, constants recalled"
 
-    def __init__(self, n_arms: int, n_rounds: int, *, quiet: bool = False) -> None:
+    def __init__(self, n_arms: int, n_rounds: int) -> None:
         from windage.kernels.masters import LOSSES
 
-        del quiet  # it has nothing to warn of
         super().__init__(n_arms, n_rounds)
         self.alpha = math.sqrt(2.0 * math.log(self.n_arms) / (self.n_arms * self.n_rounds))
         self.beta, self.gamma, self.raw_gamma = self.alpha / 2.0, 0.0, 0.0
@@ -51,7 +51,7 @@ class TsallisINF(Master):
 
     Parameters
     ----------
-    n_arms, n_rounds, quiet
+    n_arms, n_rounds
         As for every `Master`.
 
     Examples
@@ -63,13 +63,13 @@ class TsallisINF(Master):
     """
 
     id: ClassVar[str] = "tsallis-inf"
+    mixes: ClassVar[bool] = False
     anytime: ClassVar[bool] = True
     source: ClassVar[str] = "Zimmert, Seldin 2021, constants recalled"
 
-    def __init__(self, n_arms: int, n_rounds: int, *, quiet: bool = False) -> None:
+    def __init__(self, n_arms: int, n_rounds: int) -> None:
         from windage.kernels.masters import TSALLIS
 
-        del quiet  # it has nothing to warn of
         super().__init__(n_arms, n_rounds)
         self.alpha, self.beta, self.gamma, self.raw_gamma = 2.0, 0.0, 0.0, 0.0
         self._start(TSALLIS)

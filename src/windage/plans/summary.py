@@ -7,6 +7,7 @@ from typing import Any
 
 from windage.errors import InputError
 from windage.inputs import as_horizon, as_real
+from windage.learn.adapting import Blocks, borl_blocks
 from windage.learn.tuning import (
     as_widening,
     as_window,
@@ -15,7 +16,6 @@ from windage.learn.tuning import (
     optimal_window,
 )
 from windage.plans.advice import advice
-from windage.plans.blocks import Blocks, borl_blocks
 from windage.plans.bound import Bound, Setting, regret_bound
 from windage.plans.costs import agent_memory, run_seconds
 from windage.plans.visits import Visits, visits_needed

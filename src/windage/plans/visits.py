@@ -7,19 +7,17 @@ found by bisection.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import NamedTuple
 
-from windage.errors import InputError
 from windage.learn.radii import Radii
+from windage.learn.search import first_integer
 from windage.spaces import StateActions
 
-__all__ = ["Visits", "first_integer", "visits_needed"]
+__all__ = ["Visits", "visits_needed"]
 
 _L1_KINDS = ("paper", "proof", "laplace", "ucrl2")  # boxes and added variations have no one mark
 _SIMPLEX = 2.0
 _UNIT = 1.0
-_LARGEST = 1 << 900  # formulas that take a larger number overflow
 
 
 class Visits(NamedTuple):
@@ -74,27 +72,6 @@ def _first(
     side = radii.transition if part else radii.reward
 
     def is_enough(n: int) -> bool:
-        return side(n, space=space, horizon=horizon, delta=delta, t=horizon) < mark
+        return float(side(n, space=space, horizon=horizon, delta=delta, t=horizon)) < mark
 
     return first_integer(is_enough)
-
-
-def first_integer(is_enough: Callable[[int], bool]) -> int:
-    """Return the least integer from 1 on that is enough, if all after it are."""
-    high = 1
-    while not is_enough(high):
-        high *= 2
-        if high > _LARGEST:
-            raise InputError(
-                "no number that can be computed with is large enough",
-                field="plan",
-                fix="pass smaller budgets, a smaller diameter, or a larger delta",
-            )
-    low = high // 2  # not enough, or 0
-    while high - low > 1:
-        middle = (low + high) // 2
-        if is_enough(middle):
-            high = middle
-        else:
-            low = middle
-    return high

@@ -196,12 +196,62 @@ def test_warnings_are_not_given_again_when_restored():
         assert BORL.from_state(agent.state()).state() == agent.state()
 
 
-@pytest.mark.parametrize("options", [{}, {"master": "tsallis-inf"}, {"master": "exp3-ix"},
-                                     {"arms": [(10, 0.1)]}])  # fmt: skip
-def test_no_warning_where_the_master_can_learn(options):
+def said(**options):
+    with pytest.warns(wd.GuaranteeWarning) as caught:
+        make(**options)
+    assert len(caught) == 1
+    return str(caught[0].message)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({}, "arms of one's own"),
+        (
+            {"arms": None, "block_length": None, "horizon": 10**8, "master": "exp3"},
+            "the master 'exp3'",
+        ),
+        ({"arms": None, "horizon": 10**4, "block_length": 10}, "blocks of 10 steps"),
+        ({"arms": None, "block_length": None, "carry_window": True}, "windows carried from block"),
+    ],
+)
+def test_what_theorem_2_does_not_speak_of_is_said(options, words):
+    assert f"Theorem 2 does not speak of {words}" in said(**options)
+    for other in ("arms of", "the master", "blocks of", "windows carried"):
+        mine = other in words or (other == "blocks of" and options == {})
+        assert (f"Theorem 2 does not speak of {other}" in said(**options)) == mine, other
+
+
+def test_when_it_would_learn_is_said_as_it_is():
+    """The paper's grid grows with T: what fixed arms would need says nothing. Own arms stay."""
+    plan = wd.plan(SPACE, horizon=T, reward_budget=1, transition_budget=1)
+    text = said(arms=None, block_length=None, horizon=5000)
+    assert f"gamma is at most 1 from T = {plan.borl.adapts_from} on" in text
+    enough = math.ceil(1.05**2 * 3 * math.log(3))
+    assert f"with these 3 arms it takes {enough} blocks" in said(block_length=100)
+    assert "its bound says that" in said()
+    assert "it takes" not in said(master="tsallis-inf")
+
+
+def test_no_warning_where_the_theorem_speaks():
+    """With so many steps gamma is small, and the bound of EXP3.P below what there is to lose."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        make(**options)
+        BORL(wd.StateActions([2, 2]), horizon=10**11)
+
+
+@pytest.mark.parametrize("noisy", [False, True])
+def test_rewards_of_blocks_that_are_cut_are_said_once(noisy):
+    """Without a range the master may hear of less than there was; within [0, 1] nothing is cut."""
+    agent = make(reward_range=None, radii={"kind": "paper", "scale": 1.0})
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for _ in range(T):
+            agent.observe(0, agent.act(0), 1.3 if noisy else 0.9, 0)
+        again = BORL.from_state(agent.state())
+    cut = [w for w in caught if "is cut to [0, 1] before the master" in str(w.message)]
+    assert len(cut) == noisy
+    assert again.blocks.reward[:-1].tolist() == pytest.approx([1.0 if noisy else 0.9] * 7)
 
 
 @pytest.mark.parametrize("options", [{"radii": {"kind": "paper", "scale": 0.1}},
@@ -346,9 +396,10 @@ def test_impossible_arrays():
             refused(good, arrays={name: array.astype(np.float64)})
             for wrong in (-1, 10**6):
                 refused(good, arrays={name: changed(array, wrong)})
-    for name in ("master.scores", "master.lost", "recent.reward"):
-        for wrong in (math.nan, math.inf):
-            refused(good, arrays={name: changed(good.arrays[name], wrong)})
+    for wrong in (math.nan, math.inf):
+        refused(good, arrays={"recent.reward": changed(good.arrays["recent.reward"], wrong)})
+    for wrong in (math.nan, math.inf, -0.1, 1.1):
+        refused(good, arrays={"blocks.reward": changed(good.arrays["blocks.reward"], wrong)})
     for place in (0, 20, 500, -1):
         damaged = good.arrays["runner"].copy()
         damaged[place] ^= 1
@@ -383,14 +434,9 @@ INCONSISTENT = {
     "one number of what was earned": {"values": {"earned": [1.0]}},
     "more earned than there is": {"values": {"earned": [1e9, 0.0]}},
     "no episodes before": {"values": {"episodes": 0}},
-    "fewer rounds than blocks": {"arrays": {"master.rounds": 2}},
-    "more rounds than blocks": {"arrays": {"master.rounds": 5}},
-    "another score": {"arrays": {"master.scores": 1.0}},
     "an arm that was not played": {"arrays": {"blocks.arm": "other"}},
     "a reward outside [0, 1]": {"arrays": {"blocks.reward": 1.5}},
     "a block that ended without a reward": {"arrays": {"blocks.reward": math.nan}},
-    "a negative probability": {"arrays": {"blocks.probabilities": -0.1}},
-    "a probability that is no number": {"arrays": {"blocks.probabilities": math.nan}},
     "a sample outside the range": {"arrays": {"recent.reward": 5.0}},
     "another seed": {"runner": {"seed": 1}},
     "another widening": {"runner": {"widening": 0.3}},
@@ -400,7 +446,6 @@ INCONSISTENT = {
     "other radii": {"runner": {"radii": "laplace"}},
     "another delta": {"runner": {"delta": 0.1}},
     "no carried window": {"configuration": {"carry_window": False}},
-    "another master": {"configuration": {"master": "tsallis-inf"}},
     "other actions": {"configuration": {"space": {"actions": [2, 3, 2]}}},
     "another seed of the whole": {"configuration": {"seed": 6}},
 }

@@ -89,8 +89,8 @@ def test_values_and_actions_are_those_of_the_twin(options, noise):
         reward, after = world.step(a)
         agent.observe(s, a, reward, after)
         twin.observe(s, a, reward, after)
-        assert agent._critic.gain[0] == twin.rbar
-        assert agent._critic.values.tolist() == twin.values
+        assert agent._table.gain[0] == twin.rbar
+        assert agent._table.values.tolist() == twin.values
     assert agent.gain == low + (high - low) * twin.rbar
     assert agent.values.tolist() == [(high - low) * q for q in twin.values]
     fused = wd.DifferentialQ(SPACE, horizon=T, **options)
@@ -119,7 +119,7 @@ def test_any_action_is_played_as_often_as_said(exploration):
     """
     n = 4000
     agent = wd.DifferentialQ(SPACE, horizon=n, exploration=exploration, seed=4)
-    agent._critic.values[SPACE.pair(3, 2)] = 1e6
+    agent._table.values[SPACE.pair(3, 2)] = 1e6
     played = []
     for _ in range(n):
         played.append(agent.act(3))

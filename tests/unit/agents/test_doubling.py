@@ -157,12 +157,26 @@ def test_a_state_needs_its_function_again():
     for restore in (wd.Doubling.from_state, wd.agents.restore):
         with pytest.raises(InputError, match="make_agent: a saved state holds no functions. Fix"):
             restore(blob)
-        with pytest.raises(StateError, match="make_agent: it was saved with 'ucrl2' agents"):
+        with pytest.raises(StateError, match="make_agent: it was saved with other 'ucrl2' agents"):
             restore(blob, make_agent=MAKERS["diff-q"])
         with pytest.raises(InputError, match="make_agent: 3 makes no agents"):
             restore(blob, make_agent=3)
     with pytest.raises(StateError, match="state: this is a saved 'ucrl2' agent"):
         wd.Doubling.from_state(MAKERS["ucrl2"](5).state(), make_agent=MAKERS["ucrl2"])
+
+
+def test_another_function_of_the_same_agents_is_refused():
+    """Also one that differs for the horizon of the agent that acts, and not for the first."""
+    agent = wd.Doubling(MAKERS["ucrl2"], first=FIRST)
+    wd.run(drifting(), agent, seed=1, steps=50)
+    for seed in (lambda _: 4, lambda T: 3 if T == FIRST else 4):
+        with pytest.raises(StateError, match=r"make_agent: .*other.* Fix: pass the function"):
+            wd.Doubling.from_state(
+                agent.state(),
+                make_agent=lambda T, seed=seed: wd.UCRL2(
+                    SPACE, horizon=T, seed=seed(T), radii=wd.Radii.ucrl2().scaled(0.1)
+                ),
+            )
 
 
 def test_a_function_for_other_states_is_refused():

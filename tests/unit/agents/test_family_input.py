@@ -10,7 +10,7 @@ import pytest
 import windage as wd
 from windage.agents.base import KnownBudgets
 from windage.agents.blob import Blob, pack, unpack
-from windage.agents.restarts import cubic_restarts, restart_times
+from windage.agents.memories import cubic_restarts, restart_times
 from windage.errors import InputError, ModelError, StateError, WindageError
 
 SPACE = wd.StateActions([2, 3], state_names=["low", "high"])

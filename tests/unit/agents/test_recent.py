@@ -20,7 +20,7 @@ def test_the_last_samples_however_they_come(capacity):
     recent, history = Recent(capacity), [[], [], []]
     for n in [0, 1, 1, 2, capacity - 1, capacity, capacity + 1, 3 * capacity + 2, 0, 1, 7, 4]:
         new = samples(rng, n)
-        recent.add(*new)
+        recent.add(recent.seen, *new)
         for old, more in zip(history, new, strict=True):
             old.extend(more.tolist())
         assert recent.seen == len(history[0])
@@ -33,7 +33,7 @@ def test_the_last_samples_however_they_come(capacity):
 
 def test_what_it_returns_is_a_copy():
     recent = Recent(3)
-    recent.add(np.array([1, 2]), np.array([0.5, 0.25]), np.array([0, 1]))
+    recent.add(0, np.array([1, 2]), np.array([0.5, 0.25]), np.array([0, 1]))
     for array in (*recent.last(2), *recent.saved().values()):
         array[:] = 9
     assert [a.tolist() for a in recent.last(2)] == [[1, 2], [0.5, 0.25], [0, 1]]
@@ -45,20 +45,20 @@ def test_saved_and_restored_it_goes_on(n):
     """The ring may stand elsewhere: what comes out is the same, saved again the same bytes."""
     rng = np.random.default_rng(n)
     recent, again = Recent(5), Recent(5)
-    recent.add(*samples(rng, n))
+    recent.add(0, *samples(rng, n))
     again.restore(recent.saved(), 7, 3)
     for _ in range(4):
         for one, other in zip(recent.saved().values(), again.saved().values(), strict=True):
             assert one.tobytes() == other.tobytes()
             assert one.dtype == other.dtype
         new = samples(rng, 3)
-        recent.add(*new)
-        again.add(*new)
+        recent.add(recent.seen, *new)
+        again.add(again.seen, *new)
 
 
 def good():
     recent = Recent(4)
-    recent.add(np.array([0, 5, 6, 1, 2]), np.arange(5.0), np.array([0, 1, 2, 0, 1]))
+    recent.add(0, np.array([0, 5, 6, 1, 2]), np.arange(5.0), np.array([0, 1, 2, 0, 1]))
     return recent.saved()
 
 
@@ -83,7 +83,7 @@ def good():
 )
 def test_impossible_samples_are_refused_and_change_nothing(damage):
     recent = Recent(4)
-    recent.add(np.array([3]), np.array([0.5]), np.array([1]))
+    recent.add(0, np.array([3]), np.array([0.5]), np.array([1]))
     with pytest.raises(ValueError):
         recent.restore(good() | damage, 7, 3)
     assert [a.tolist() for a in recent.last(4)] == [[3], [0.5], [1]]
@@ -102,3 +102,16 @@ def test_nothing_may_be_missing(name):
 def test_more_than_memory_holds_is_refused_before_it_is_taken():
     with pytest.raises(ModelError, match=r"window: would need about .* Fix: choose smaller wind"):
         Recent(2**40)
+
+
+def test_samples_shown_again_are_not_kept_twice():
+    """Whoever is interrupted while it adds them does it again."""
+    rng, recent, again = np.random.default_rng(3), Recent(7), Recent(7)
+    for n in (3, 9, 1):
+        new, before = samples(rng, n), recent.seen
+        recent.add(before, *new)
+        for _ in range(3):
+            again.add(before, *new)
+    assert again.seen == recent.seen == 13
+    for mine, theirs in zip(again.last(9), recent.last(9), strict=True):
+        assert mine.tolist() == theirs.tolist()

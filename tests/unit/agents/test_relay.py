@@ -43,8 +43,9 @@ class Turns(Relay):
         self.turn += 1
         return runner, LENGTHS[(self.turn - 1) % len(LENGTHS)]
 
-    def _saw(self, pairs, rewards, afters):
-        self.samples += zip(pairs.tolist(), rewards.tolist(), afters.tolist(), strict=True)
+    def _saw(self, before, pairs, rewards, afters):
+        new = zip(pairs.tolist(), rewards.tolist(), afters.tolist(), strict=True)
+        self.samples[before:] = new
 
     def _finished(self, earned):
         self.ends.append((self.t, earned))
@@ -57,7 +58,7 @@ class Turns(Relay):
         self.turn = values["turn"]
         super()._restored(values, arrays)
 
-    def _restored_runner(self, data):
+    def _restored_runner(self, data, since):
         return wd.SWUCRL2CW.from_state(data)
 
 
@@ -245,7 +246,7 @@ def test_what_it_keeps_does_not_grow():
             options = {"window": 1, "widening": 0.5, "seed": self.turn}
             return wd.SWUCRL2CW(self.space, horizon=self.horizon, **options), 5_000
 
-        def _saw(self, pairs, rewards, afters):
+        def _saw(self, before, pairs, rewards, afters):
             pass
 
     agent, sizes = Short(SPACE, horizon=60_000), []

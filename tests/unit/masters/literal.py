@@ -57,11 +57,11 @@ class LiteralExp3(Literal):
 
 
 class LiteralExp3S(Literal):
-    changes = 1
+    pieces = 2  # one change
 
     def setup(self):
         K, n = self.K, self.n
-        inside = K * (self.changes * log(K * n) + e) / ((e - 1) * n)
+        inside = K * (self.pieces * log(K * n) + e) / ((e - 1) * n)
         self.gamma = min(mpf(1), sqrt(inside))
         self.w = [mpf(1)] * K
 

@@ -72,7 +72,7 @@ def test_masters_are_what_their_definitions_say(id, rounds, K):
 @pytest.mark.parametrize("id", [id for id in masters.names() if id != "exp3-s"])
 def test_only_differences_count(id):
     """Scores that have grown beyond 2^60 still take in rewards of 1: nothing is rounded away."""
-    near, far = masters.make(id, 3, 60), masters.make(id, 3, 60)
+    near, far = (masters.make(id, 3, 60, quiet=True) for _ in range(2))
     far.restore(far.saved() | {"scores": np.full(3, -(2.0**60))})
     for u in stream(4, "far").random(60):
         arm = near.choose(u)
@@ -82,23 +82,21 @@ def test_only_differences_count(id):
     assert np.ptp(far.probabilities) > 0.01
 
 
-def test_nothing_is_shared_without_changes():
-    """EXP3.S for no change is EXP3 with another gamma, and never underflows."""
+def test_exp3s_counts_pieces_and_always_shares():
+    """No change is one piece; weight is shared all the same, so that none ever vanishes."""
     n = 4000
     literal = LITERAL["exp3-s"](2, n)
-    literal.changes = 0
+    literal.pieces = 1
     literal.setup()
     master = masters.make("exp3-s", 2, n, changes=0)
     assert master.gamma == pytest.approx(float(literal.gamma), rel=1e-15)
-    assert master.share == 0.0
-    mp.dps = 50
+    assert master.share == pytest.approx(math.e / (2 * n), rel=1e-15)
     for _ in range(n):
-        x = float(literal.gamma) if master.rounds < n // 2 else 0.0
+        x = 0.05 if master.rounds < n // 2 else 0.0
         master.update(0, x)
-        literal.w[0] *= mp.exp(
-            literal.gamma * mpf(x) / literal.mixed(literal.w, literal.gamma)[0] / 2
-        )
-    assert distance(master, literal.mixed(literal.w, literal.gamma)) <= 1e-12
+        literal.update(0, x)
+    assert distance(master, literal.probabilities()) <= 1e-12
+    assert masters.make("exp3-s", 2, n, changes=3).gamma > master.gamma
 
 
 FAR = [

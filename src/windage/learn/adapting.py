@@ -13,11 +13,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from functools import partial
+from functools import cache, partial
 from typing import NamedTuple
 
+from windage.learn.search import first_integer
 from windage.learn.tuning import borl_grid, window_of
-from windage.plans.visits import first_integer
 from windage.spaces import StateActions
 
 __all__ = ["Blocks", "borl_blocks", "exploration", "horizons_to_adapt"]
@@ -68,6 +68,7 @@ def exploration(arms: int, rounds: int) -> float:
     return 1.05 * math.sqrt(arms * math.log(arms) / rounds)
 
 
+@cache
 def horizons_to_adapt(S: int, A: float, gamma: float = 1.0) -> tuple[int, int]:
     """Return the first T at which EXP3.P's gamma is at most this (1 or less), and for good.
 

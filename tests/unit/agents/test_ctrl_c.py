@@ -1,0 +1,131 @@
+"""Ctrl-C at any line of any agent: it goes on as if nothing had been.
+
+A tracer raises in one line after another, of windage and of `contextlib`, instead of a signal that
+comes when it likes. `make test` tries some of the lines of every agent, `make reliability` all.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import windage as wd
+from tests.conftest import RELIABILITY
+from windage.simulate import Simulator
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::windage.errors.GuaranteeWarning"),
+    pytest.mark.filterwarnings("ignore::windage.errors.ParameterWarning"),
+    pytest.mark.filterwarnings("ignore:.*proc/meminfo"),  # a file that nobody was left to close
+]
+
+T = 24
+LINES = None if RELIABILITY else 40  # of each agent and way to run it; None: all
+OURS = (str(Path(wd.__file__).parent), contextlib.__file__)
+SPACE = wd.StateActions([2, 3, 1])
+
+
+def model():
+    rng = np.random.default_rng(3)
+    ends = [wd.MDP(SPACE, rng.uniform(size=6), rng.dirichlet(np.ones(3), size=6)) for _ in range(2)]
+    return wd.DriftingMDP.blend(ends, wd.schedules.Linear(), horizon=T)
+
+
+MODEL = model()
+FIRING = {"test_1": 0.01, "test_2": 0.02, "regret_constant": 0.05, "log_factor": 1.0}
+OPTIONS = {
+    "borl": {"arms": [(3, 0.1), (9, 0.5)], "block_length": 5},
+    "borl, carried": {"arms": [(3, 0.1), (9, 0.5)], "block_length": 5, "carry_window": True},
+    "ucrl2-restarts": {"restarts": [7, 15]},
+    "restarted-psrl": {"restarts": [7, 15]},
+    "master, firing": {"diameter": 5.0, **FIRING},
+}
+NAMES = [*wd.agents.names(), "borl, carried", "master, firing", "doubling", "doubling borl"]
+
+
+def make(name):
+    if name == "doubling":
+        return wd.Doubling(lambda T: wd.SWUCRL2CW.oblivious(SPACE, horizon=T, seed=T), first=3)
+    if name == "doubling borl":
+        few = {"arms": [(3, 0.1), (9, 0.5)], "block_length": 2}
+        return wd.Doubling(lambda T: wd.BORL(SPACE, horizon=T, seed=T, **few), first=5)
+    id_ = name.partition(",")[0]
+    options = OPTIONS.get(name, {})
+    return wd.agents.make(
+        id_, SPACE, horizon=T, seed=2, **wd.agents.facts(id_, MODEL, **options) | options
+    )
+
+
+def restored(agent):
+    given = {"problem": MODEL} if hasattr(agent, "problem") else {}
+    if agent.id == "doubling":
+        given = {"make_agent": agent._make}
+    return wd.agents.restore(agent.state(), **given)
+
+
+def compiled(agent):
+    wd.run(MODEL, agent, seed=1, steps=min(11, T - agent.t + 1))
+    if agent.t <= T:
+        wd.run(MODEL, agent, seed=1)
+
+
+def by_hand(agent):
+    """As a service would: what was not learned is told again. Every fifth advice is overridden."""
+    while agent.t <= T:
+        t, s = agent.t, agent.last_state or 0
+        world = Simulator(MODEL, 1, state=s, t=t)
+        a = (agent.act(s) + (t % 5 == 0)) % int(SPACE.counts[s])
+        agent.observe(s, a, *world.step(a))
+
+
+class Stop(BaseException):
+    pass
+
+
+def interrupted(play, agent, line):
+    """Stop at the given line of Python, counted from 0; returns how many there were."""
+    count = -1
+
+    def trace(frame, event, _):
+        nonlocal count
+        if not frame.f_code.co_filename.startswith(OURS):
+            return None
+        if event == "line":
+            count += 1
+            if count == line:
+                sys.settrace(None)
+                raise Stop
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        play(agent)
+    finally:
+        sys.settrace(before)
+    return count
+
+
+@pytest.mark.parametrize("play", [compiled, by_hand])
+@pytest.mark.parametrize("name", NAMES)
+def test_ctrl_c_in_any_line(name, play):
+    whole = make(name)
+    play(whole)
+    end = whole.state()
+    lines = interrupted(play, make(name), -1) + 1
+    assert lines > 50
+    chosen = range(lines)
+    if LINES is not None:
+        chosen = np.unique(np.random.default_rng(len(name)).integers(lines, size=LINES))
+    for line in chosen:
+        agent = make(name)
+        with pytest.raises(Stop):
+            interrupted(play, agent, line)
+        twin = restored(agent)
+        for one in (agent, twin):
+            play(one) if one.t <= T else None
+            assert one.state() == end, f"line {line} of {lines}"
