@@ -1,10 +1,11 @@
 """What not knowing the budgets costs: BORL and others against the best (W, eta) in hindsight.
 
-    python -m benchmarks.parameter_free
+    python -m benchmarks.parameter_free [hindsight] [bandits] [master]
 
 writes tables and pictures of docs/studies/parameter-free.md: regret of parameter-free agents over
 that of the best fixed arm of BORL's own grid, chosen in hindsight on the same seeds; the drifting
-bandit's regret against t and T; how often MASTER's tests fire.
+bandit's regret against t and T; how often MASTER's tests fire. Named parts are done again, the
+others stay as they are; without a name, all are.
 """
 
 from __future__ import annotations
@@ -212,24 +213,27 @@ def draw_bandits(found: dict[tuple[str, str, int], tuple[list[float], list[float
     figure.savefig(PAGE.with_name("bandits.svg"), metadata={"Date": None})
 
 
-def master(record: dict[str, Any]) -> str:
+def master_run(task: tuple[str, int]) -> tuple[dict[int, int], float]:
+    """Return how often each test fired in one run, and its share of the optimum."""
+    name, seed = task
+    model = wd.envs.make(name, horizon=5000)
+    best = model.optimal_gains().sum(1, model.horizon)
+    told = wd.agents.facts("master", model)
+    made = wd.agents.make("master", model.space, horizon=5000, seed=seed, **told)
+    run = wd.run(model, made, seed=seed)
+    return made.fired, 100 * run.total_mean_reward / best
+
+
+def master(pool: ProcessPoolExecutor, record: dict[str, Any]) -> str:
     """Return how often MASTER's tests fired, and its share of the optimum."""
     lines = [
         "| environment | T | test 1 | test 2 | share of the optimum |",
         "|---|---|---|---|---|",
     ]
     for name in ("two-state-cosine", "riverswim"):
-        model = wd.envs.make(name, horizon=5000)
-        best = model.optimal_gains().sum(1, model.horizon)
-        fired, shares = {1: 0, 2: 0}, []
-        for seed in range(10):
-            made = wd.agents.make(
-                "master", model.space, horizon=5000, seed=seed, **wd.agents.facts("master", model)
-            )
-            run = wd.run(model, made, seed=seed)
-            shares.append(100 * run.total_mean_reward / best)
-            for test in fired:
-                fired[test] += made.fired[test]
+        runs = list(pool.map(master_run, [(name, seed) for seed in range(10)]))
+        fired = {test: sum(one[test] for one, _ in runs) for test in (1, 2)}
+        shares = [share for _, share in runs]
         record.setdefault("master", {})[name] = {"fired": fired, "shares": shares}
         share = f"{np.mean(shares):.1f} ± {halfwidth(np.array(shares)):.1f} %"
         lines.append(f"| `{name}` | 5,000 | {fired[1]} | {fired[2]} | {share} |")
@@ -237,12 +241,16 @@ def master(record: dict[str, Any]) -> str:
 
 
 def main() -> None:
-    record: dict[str, Any] = {}
-    with ProcessPoolExecutor(2) as pool:
-        parts = {"hindsight": hindsight(pool, record), "bandits": bandits(pool, record)}
-    parts["master"] = master(record)
-    write(parts, PAGE)
-    (HERE / "parameter_free.json").write_text(json.dumps(record) + "\n")
+    makers = {"hindsight": hindsight, "bandits": bandits, "master": master}
+    names = sys.argv[1:] or list(makers)
+    if not set(names) <= set(makers):
+        raise SystemExit(f"pass some of: {', '.join(makers)}")
+    kept = HERE / "parameter_free.json"
+    record: dict[str, Any] = json.loads(kept.read_text())
+    for name in names:  # each is written when it is done
+        with ProcessPoolExecutor(2) as pool:
+            write({name: makers[name](pool, record)}, PAGE)
+        kept.write_text(json.dumps(record) + "\n")
     print(f"written to {PAGE}")
 
 

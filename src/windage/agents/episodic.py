@@ -18,7 +18,7 @@ from windage.agents.episodes import Episode, Episodes
 from windage.agents.pace import Pace, rules_of
 from windage.agents.scale import LARGEST
 from windage.agents.survival import require_possible, survivors
-from windage.errors import CallOrderError, ParameterWarning
+from windage.errors import CallOrderError, GuaranteeWarning, ParameterWarning
 from windage.inputs import LAST_TIME, as_integer, require_memory
 from windage.learn.confidence import blank_plan
 from windage.learn.evi import not_converged
@@ -69,7 +69,7 @@ class EpisodicAgent(Agent):
         self._restarts = restarts[: np.searchsorted(restarts, self.horizon, side="right")]
         self.preloaded = 0
         """How many samples of the past the agent was given before its first decision."""
-        self._warned = False
+        self._warned = self._warned_of_draws = False
         self._eta = eta
         self._width = pace.width
         self._squares = squares
@@ -119,6 +119,7 @@ class EpisodicAgent(Agent):
         pair = learner.act(self._learner, self.t, state)
         if self._learner.now[1] == self.t:  # a new episode has looked at the means
             self._notice_scale()
+            self._notice_draws()
         if pair < 0:
             raise self._not_converged()
         return int(self.space.action_of[pair])
@@ -160,6 +161,7 @@ class EpisodicAgent(Agent):
         self._make_room(block.states.size)
         state, n, how = learner.play(self._learner, world, state, self.t, *block)
         self._notice_scale()
+        self._notice_draws()
         if self._learner.rules.rounded and n > 0:
             self._notice_rounding(float(block.rewards[:n].min()), float(block.rewards[:n].max()))
         if how != PLAYED:
@@ -186,6 +188,22 @@ class EpisodicAgent(Agent):
                     ParameterWarning,
                     stacklevel=5,
                 )
+
+    def _notice_draws(self) -> None:
+        """Warn once of a drawn model that was played without being solved.
+
+        Where a draw only breaks ties (`learner.drawn`), any policy keeps the guarantee.
+        """
+        from windage.kernels.plan import UNSOLVED
+
+        if self._learner.plan.answer[UNSOLVED] > 0.0 and not self._warned_of_draws:
+            self._warned_of_draws = True
+            warn(
+                "a drawn model was not solved to 1 / sqrt(t) in 2,000 sweeps: the policy found so "
+                "far is played, as it will be again",
+                GuaranteeWarning,
+                stacklevel=5,
+            )
 
     def _notice_rounding(self, least: float, most: float) -> None:
         """Warn once of rewards that are rounded to 0 or 1 though they are nowhere near."""

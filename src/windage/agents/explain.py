@@ -45,7 +45,7 @@ class ActionReport:
 
 @dataclass(frozen=True)
 class Explanation:
-    """All actions of one state, as the current episode sees them."""
+    """All actions of one state, as the current episode sees them, in units of the rewards."""
 
     state: int
     state_name: str

@@ -150,7 +150,7 @@ class OptimisticAgent(EpisodicAgent):
             span=episode.span,
             radii=self.radii.label,
             ties=self.ties,
-            slack=self.slack,
+            slack=self.slack * self._scale.width,
             actions=reports(
                 state, self.region(), bias, learner, radii, self._played(state), self.slack
             ),

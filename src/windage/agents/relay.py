@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from windage.agents.base import Agent
-from windage.agents.episodes import Episode, Episodes, Planner, no_rows
+from windage.agents.episodes import Episode, Episodes, no_rows
 from windage.agents.scale import LARGEST
 from windage.errors import InputError, StateError
 from windage.inputs import as_integer, as_real
@@ -209,12 +209,12 @@ class Relay(Agent):
         return total
 
     def _runner_episodes(self) -> int:
-        return int(self._runner.n_episodes) if isinstance(self._runner, Planner) else 0
+        return int(getattr(self._runner, "n_episodes", 0))
 
     def _runner_rows(self, first: int) -> NDArray[np.void]:
-        if not isinstance(self._runner, Planner):
+        if not hasattr(self._runner, "episode_rows"):
             return no_rows()
-        rows = self._runner.episode_rows(first)
+        rows: NDArray[np.void] = self._runner.episode_rows(first)
         rows["start"] += self._since - 1
         return rows
 

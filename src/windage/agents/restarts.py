@@ -19,7 +19,7 @@ from windage.agents.pace import Pace
 from windage.agents.ucrl2 import UCRL2
 from windage.errors import InputError
 from windage.inputs import as_horizon, as_real
-from windage.learn.confidence import over_pairs
+from windage.learn.confidence import one_each
 from windage.learn.radii import Radii
 from windage.spaces import StateActions, as_space
 
@@ -104,9 +104,9 @@ class VariationAwareUCRL(OptimisticAgent):
         seed: int = 0,
     ) -> None:
         self.restarts = restart_times(restarts, horizon)
-        phases = StateActions([self.restarts.size + 1])
+        phases = self.restarts.size + 1
         given = {"reward_variation": reward_variation, "transition_variation": transition_variation}
-        r, p = (over_pairs(value, name, phases) for name, value in given.items())
+        r, p = (one_each(value, name, phases, "phase") for name, value in given.items())
         self.reward_variation, self.transition_variation = r, p
         super().__init__(
             space,

@@ -55,7 +55,8 @@ class SWUCRL2CW(OptimisticAgent):
         Which action within `slack` of the best to play: a "random" one, the "lowest", the
         "previous" one as long as it is among them, or the best one of a "sampled" model.
     slack
-        How much worse than the best an action may be and still be a tie (spec I2).
+        How much worse than the best an action may be and still be a tie (spec I2), for rewards
+        scaled to [0, 1].
     reward_range
         (lowest, highest) reward: others are refused, and rewards are scaled from it to [0, 1]. If
         not given, any finite reward is taken as it is.

@@ -13,7 +13,7 @@ LEFT_OUT, FREE, BOUND, BOX = 0, 1, 2, 3
 """What a pair's set is: not needed, the whole simplex, a ball around p_hat, or a box around it."""
 
 WHOLE = -1  # all mass on the best state
-GAIN, SPAN, GAP, SWEEPS = 0, 1, 2, 3  # places in Plan.answer
+GAIN, SPAN, GAP, SWEEPS, UNSOLVED = 0, 1, 2, 3, 4  # places in Plan.answer
 
 PAIR = np.dtype(
     [
@@ -54,7 +54,7 @@ class Plan(NamedTuple):
     rows: NDArray[np.void]  # p_hat by pair, or lower bounds; the index is the next state
     rooms: NDArray[np.float64]  # upper less lower bound of each entry of a row; none: no boxes
     columns: NDArray[np.void]  # the same by next state, the index is the pair
-    answer: NDArray[np.float64]  # rho~, span(gamma~), span(Tu - u), sweeps
+    answer: NDArray[np.float64]  # rho~, span(gamma~), span(Tu - u), sweeps; draws not solved
 
 
 @compiled

@@ -14,7 +14,7 @@ import numpy as np
 from windage.kernels.compiled import compiled, inlined
 from windage.kernels.evi import solve
 from windage.kernels.memory import mean
-from windage.kernels.plan import BOUND, LEFT_OUT, transpose
+from windage.kernels.plan import BOUND, LEFT_OUT, UNSOLVED, transpose
 from windage.kernels.random import gamma, log_gamma, mix
 
 SPREAD = 1e-3
@@ -47,7 +47,8 @@ def draw_policy(memory, plan, key, t, clock, prior):
     for s in range(plan.u.size):
         plan.u[s] = 0.0
     quick = plan.u.size > 0  # always; a literal would compile the planner a second time
-    solve(plan, 1.0 / np.sqrt(clock), quick, np.int64(SWEEPS))
+    if not solve(plan, 1.0 / np.sqrt(clock), quick, np.int64(SWEEPS)):
+        plan.answer[UNSOLVED] += 1.0
 
 
 @inlined

@@ -8,6 +8,7 @@ its set is the whole simplex, said explicitly, since its p_hat is no distributio
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
@@ -185,7 +186,7 @@ def blank_plan(space: StateActions, entries: int, *, boxes: bool = False) -> Pla
         rows=np.zeros(entries, ENTRY),
         rooms=np.zeros(entries if boxes else 0),
         columns=np.zeros(entries, ENTRY),
-        answer=np.zeros(4),
+        answer=np.zeros(5),
     )
     plan.states["first"], plan.states["last"] = space.offsets[:-1], space.offsets[1:]
     return plan
@@ -200,31 +201,46 @@ def over_pairs(
     one_for_all: bool = False,
 ) -> NDArray[np.float64]:
     """Return numbers over pairs, or say which one is impossible."""
+    return one_each(
+        value,
+        field,
+        space.n_pairs,
+        "pair",
+        low=low,
+        one_for_all=one_for_all,
+        place=space.describe,
+    )
+
+
+def one_each(
+    value: ArrayLike,
+    field: str,
+    n: int,
+    noun: str,
+    *,
+    low: float = 0.0,
+    one_for_all: bool = False,
+    place: Callable[[int], str] | None = None,
+) -> NDArray[np.float64]:
+    """Return a number for each of n things, or say which one is impossible."""
+    fix = f"pass {n} numbers, by {noun}"
     try:
         array = as_floats(value, field)
     except ModelError as err:
-        raise InputError(
-            err.problem, field=field, fix=f"pass {space.n_pairs} numbers, by pair"
-        ) from None
+        raise InputError(err.problem, field=field, fix=fix) from None
     if _has_boolean(value):
-        raise InputError(
-            f"{shown(value)} holds booleans, not numbers",
-            field=field,
-            fix=f"pass {space.n_pairs} numbers, by pair",
-        )
+        raise InputError(f"{shown(value)} holds booleans, not numbers", field=field, fix=fix)
     if one_for_all and array.ndim == 0:
-        array = np.full(space.n_pairs, array)
-    if array.shape != (space.n_pairs,):
-        raise InputError(
-            f"has shape {array.shape}", field=field, fix=f"pass {space.n_pairs} numbers, by pair"
-        )
+        array = np.full(n, array)
+    if array.shape != (n,):
+        raise InputError(f"has shape {array.shape}", field=field, fix=fix)
     wrong = ~np.isfinite(array) | (array < low)
     if wrong.any():
-        pair = int(np.argmax(wrong))
+        i = int(np.argmax(wrong))
         raise InputError(
-            f"{array[pair]} is not allowed",
+            f"{array[i]} is not allowed",
             field=field,
-            where=space.describe(pair),
+            where=f"{noun} {i + 1}" if place is None else place(i),
             fix="pass finite numbers" + (" from 0 on" if low == 0.0 else ""),
         )
     return array

@@ -138,7 +138,7 @@ def evi(
         choices = np.flatnonzero(tied[space.offsets[s] : space.offsets[s + 1]])
         skip = int(uniform(seed_key, 0, s) * choices.size) if ties == "random" else 0
         policy[s] = choices[skip]
-    gain, span, gap, sweeps = plan.answer
+    gain, span, gap, sweeps = plan.answer[:4]
     return OptimisticModel(
         region, policy, float(gain), plan.u, float(span), float(gap), int(sweeps), values, tied
     )

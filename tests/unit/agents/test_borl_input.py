@@ -1,42 +1,22 @@
-"""BORL and what it cannot use: arms, options, rewards, and saved states that cannot be."""
+"""BORL and what it cannot use: arms, options, rewards, calls."""
 
 from __future__ import annotations
 
 import math
-import warnings
 from fractions import Fraction
 
 import numpy as np
 import pytest
 
 import windage as wd
-from tests.models import random_mdp
-from windage.agents.blob import Blob, pack, unpack
+from tests.unit.agents.borl_worlds import MODEL, SPACE, T, drifting, make
 from windage.agents.borl import BORL
-from windage.errors import CallOrderError, HorizonReached, InputError, ModelError, StateError
+from windage.errors import CallOrderError, HorizonReached, InputError, ModelError
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::windage.errors.GuaranteeWarning"),
     pytest.mark.filterwarnings("ignore::windage.errors.ParameterWarning"),
 ]
-
-SPACE = wd.StateActions([2, 3, 1])
-T, H = 300, 40
-FEW = [(15, 0.1), (70, 0.0), (500, 0.5)]
-
-
-def drifting(noise="bernoulli"):
-    ends = [random_mdp(SPACE, seed, density=0.7) for seed in (1, 2)]
-    return wd.DriftingMDP.blend(ends, wd.schedules.Cosine(2), horizon=T, noise=noise)
-
-
-MODEL = drifting()
-
-
-def make(**options):
-    given = {"horizon": T, "arms": FEW, "block_length": H, "seed": 5} | options
-    return BORL(SPACE, **given)
-
 
 # --- arguments -----------------------------------------------------------------------------------
 
@@ -177,100 +157,6 @@ def test_the_largest_seeds_are_refused_in_words():
         make(seed=2**4096)
 
 
-# --- warnings ------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("options", [
-    {"block_length": 200}, {"block_length": T}, {"arms": None, "block_length": None},
-    {"block_length": 100, "master": "exp3-s"},
-])  # fmt: skip
-def test_warnings_are_given(options):
-    with pytest.warns(wd.GuaranteeWarning, match="gamma = .*1|one block"):
-        make(**options)
-
-
-def test_warnings_are_not_given_again_when_restored():
-    agent = make(block_length=200)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        assert BORL.from_state(agent.state()).state() == agent.state()
-
-
-def said(**options):
-    with pytest.warns(wd.GuaranteeWarning) as caught:
-        make(**options)
-    assert len(caught) == 1
-    return str(caught[0].message)
-
-
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        ({}, "arms of one's own"),
-        (
-            {"arms": None, "block_length": None, "horizon": 10**8, "master": "exp3"},
-            "the master 'exp3'",
-        ),
-        ({"arms": None, "horizon": 10**4, "block_length": 10}, "blocks of 10 steps"),
-        ({"arms": None, "block_length": None, "carry_window": True}, "windows carried from block"),
-    ],
-)
-def test_what_theorem_2_does_not_speak_of_is_said(options, words):
-    assert f"Theorem 2 does not speak of {words}" in said(**options)
-    for other in ("arms of", "the master", "blocks of", "windows carried"):
-        mine = other in words or (other == "blocks of" and options == {})
-        assert (f"Theorem 2 does not speak of {other}" in said(**options)) == mine, other
-
-
-def test_when_it_would_learn_is_said_as_it_is():
-    """The paper's grid grows with T: what fixed arms would need says nothing. Own arms stay."""
-    plan = wd.plan(SPACE, horizon=T, reward_budget=1, transition_budget=1)
-    text = said(arms=None, block_length=None, horizon=5000)
-    assert f"gamma is at most 1 from T = {plan.borl.adapts_from} on" in text
-    enough = math.ceil(1.05**2 * 3 * math.log(3))
-    assert f"with these 3 arms it takes {enough} blocks" in said(block_length=100)
-    assert "its bound says that" in said()
-    assert "it takes" not in said(master="tsallis-inf")
-
-
-def test_no_warning_where_the_theorem_speaks():
-    """With so many steps gamma is small, and the bound of EXP3.P below what there is to lose."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        BORL(wd.StateActions([2, 2]), horizon=10**11)
-
-
-@pytest.mark.parametrize("noisy", [False, True])
-def test_rewards_of_blocks_that_are_cut_are_said_once(noisy):
-    """Without a range the master may hear of less than there was; within [0, 1] nothing is cut."""
-    agent = make(reward_range=None, radii={"kind": "paper", "scale": 1.0})
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        for _ in range(T):
-            agent.observe(0, agent.act(0), 1.3 if noisy else 0.9, 0)
-        again = BORL.from_state(agent.state())
-    cut = [w for w in caught if "is cut to [0, 1] before the master" in str(w.message)]
-    assert len(cut) == noisy
-    assert again.blocks.reward[:-1].tolist() == pytest.approx([1.0 if noisy else 0.9] * 7)
-
-
-@pytest.mark.parametrize("options", [{"radii": {"kind": "paper", "scale": 0.1}},
-                                     {"arms": [(10, 0.0), (20, 0.0)]}])  # fmt: skip
-def test_what_the_theorem_does_not_cover_is_said(options):
-    with pytest.warns(wd.GuaranteeWarning, match="radii do not cover|positive widening"):
-        make(**options)
-
-
-def test_rewards_outside_the_unit_interval_are_noticed_once():
-    agent = make(reward_range=None)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        for _ in range(T):
-            agent.observe(0, agent.act(0), 7.0, 0)
-    assert len([w for w in caught if "outside [0, 1]" in str(w.message)]) == 1
-    assert set(agent.blocks.reward[:-1].tolist()) == {1.0}
-
-
 # --- rewards and calls ---------------------------------------------------------------------------
 
 
@@ -340,129 +226,3 @@ def test_a_reward_that_is_refused_in_a_run(carry):
     twin.withdraw()
     assert agent.state() == twin.state()
     assert BORL.from_state(agent.state()).state() == agent.state()
-
-
-# --- saved states that cannot be -----------------------------------------------------------------
-
-
-def saved(steps=130, **options):
-    agent = make(carry_window=True, **options)
-    wd.run(MODEL, agent, seed=1, steps=steps)
-    agent.act(agent.last_state)
-    good = unpack(agent.state())
-    assert pack(good) == agent.state()
-    return good
-
-
-def refused(good, values=None, arrays=None, configuration=None):
-    bad = Blob(
-        good.agent,
-        good.configuration | (configuration or {}),
-        good.values | (values or {}),
-        good.arrays | (arrays or {}),
-    )
-    with pytest.raises(StateError) as caught:
-        BORL.from_state(pack(bad))
-    assert caught.value.fix
-
-
-def test_impossible_values():
-    good = saved()
-    for name in ("t", "block", "since", "until", "earned", "episodes", "overridden"):
-        for wrong in ("x", None, -1, 0.5, [], {}, "1"):
-            refused(good, {name: wrong})
-    for name, wrong in (
-        ("t", 130), ("t", 132), ("t", 301), ("block", 2), ("block", 4), ("block", 8), ("since", 81),
-        ("since", 120), ("since", 122), ("episodes", 10**6), ("pending", None), ("pending", [9, 9]),
-        ("earned", [1.0, 2.0, 3.0]), ("earned", [math.nan, 0.0]), ("overridden", 10**6),
-        ("last_state", 3),
-    ):  # fmt: skip
-        refused(good, {name: wrong})
-    for values in ({"since": 81, "until": 121}, {"block": 2, "since": 81}):
-        refused(good, values)
-
-
-def test_impossible_arrays():
-    good = saved()
-    for name, array in good.arrays.items():
-        refused(good, arrays={name: array[:-1]})
-        refused(good, arrays={name: np.concatenate([array, array])})
-        if name != "runner":  # bytes have no shape
-            refused(good, arrays={name: array.reshape(1, *array.shape)})
-        missing = {key: value for key, value in good.arrays.items() if key != name}
-        with pytest.raises(StateError):
-            BORL.from_state(pack(Blob(good.agent, good.configuration, good.values, missing)))
-        if array.dtype == np.int64:
-            refused(good, arrays={name: array.astype(np.float64)})
-            for wrong in (-1, 10**6):
-                refused(good, arrays={name: changed(array, wrong)})
-    for wrong in (math.nan, math.inf):
-        refused(good, arrays={"recent.reward": changed(good.arrays["recent.reward"], wrong)})
-    for wrong in (math.nan, math.inf, -0.1, 1.1):
-        refused(good, arrays={"blocks.reward": changed(good.arrays["blocks.reward"], wrong)})
-    for place in (0, 20, 500, -1):
-        damaged = good.arrays["runner"].copy()
-        damaged[place] ^= 1
-        refused(good, arrays={"runner": damaged})
-    other = wd.agents.RandomAgent(SPACE, horizon=T).state()
-    refused(good, arrays={"runner": np.frombuffer(other, np.uint8)})
-
-
-def changed(array, value, place=0):
-    new = array.copy()
-    new.flat[place] = value
-    return new
-
-
-@pytest.mark.parametrize(
-    "configuration",
-    [
-        {"arms": [[15, 0.1]]}, {"arms": None}, {"arms": []}, {"arms": [[15, 0.1], [60, 0], [5, 9]]},
-        {"block_length": 41}, {"block_length": 39}, {"block_length": 0}, {"block_length": "40"},
-        {"master": "exp4"}, {"carry_window": 0}, {"horizon": 120}, {"horizon": "300"}, {"delta": 2},
-        {"radii": "x"}, {"ties": "x"}, {"seed": -1}, {"reward_range": [1, 0]}, {"more": 1},
-        {"space": {"actions": [2, 3]}}, {"space": 3},
-    ],
-)  # fmt: skip
-def test_impossible_configurations(configuration):
-    refused(saved(), configuration=configuration)
-
-
-INCONSISTENT = {
-    "a block of another length": {"values": {"until": 162}},
-    "a block without an end": {"values": {"until": 10**6}},
-    "one number of what was earned": {"values": {"earned": [1.0]}},
-    "more earned than there is": {"values": {"earned": [1e9, 0.0]}},
-    "no episodes before": {"values": {"episodes": 0}},
-    "an arm that was not played": {"arrays": {"blocks.arm": "other"}},
-    "a reward outside [0, 1]": {"arrays": {"blocks.reward": 1.5}},
-    "a block that ended without a reward": {"arrays": {"blocks.reward": math.nan}},
-    "a sample outside the range": {"arrays": {"recent.reward": 5.0}},
-    "another seed": {"runner": {"seed": 1}},
-    "another widening": {"runner": {"widening": 0.3}},
-    "another horizon": {"runner": {"horizon": 400}},
-    "another range": {"runner": {"reward_range": None}},
-    "other ties": {"runner": {"ties": "lowest"}},
-    "other radii": {"runner": {"radii": "laplace"}},
-    "another delta": {"runner": {"delta": 0.1}},
-    "no carried window": {"configuration": {"carry_window": False}},
-    "other actions": {"configuration": {"space": {"actions": [2, 3, 2]}}},
-    "another seed of the whole": {"configuration": {"seed": 6}},
-}
-
-
-@pytest.mark.parametrize("name", INCONSISTENT)
-def test_parts_that_contradict_each_other(name):
-    """Each part is possible, together they are not: nobody who saved this can have been here."""
-    good, damage = saved(), INCONSISTENT[name]
-    arrays = {}
-    for key, value in damage.get("arrays", {}).items():
-        new = (good.arrays[key][0] + 1) % 3 if value == "other" else value
-        arrays[key] = changed(good.arrays[key], new)
-        assert arrays[key].tobytes() != good.arrays[key].tobytes()
-    if "runner" in damage:
-        runner = unpack(good.arrays["runner"].tobytes())
-        configuration = runner.configuration | damage["runner"]
-        bad = pack(Blob(runner.agent, configuration, runner.values, runner.arrays))
-        arrays["runner"] = np.frombuffer(bad, np.uint8)
-    refused(good, damage.get("values"), arrays, damage.get("configuration"))

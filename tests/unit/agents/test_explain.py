@@ -135,6 +135,15 @@ def test_explanations_can_be_read():
         agent.explain(3)
 
 
+def test_a_slack_is_shown_in_units_of_the_rewards():
+    agent = wd.SWUCRL2CW(
+        SPACE, horizon=T, window=100, widening=0.2, slack=0.25, reward_range=(-10.0, 30.0)
+    )
+    agent.act(2)
+    assert agent.explain(2).slack == 10.0
+    assert "within a slack of 10" in str(agent.explain(2))
+
+
 def test_regions_are_the_sets_of_the_episode():
     """EVI on `agent.region()` gives the gain the agent planned with."""
     agent = wd.SWUCRL2CW(

@@ -145,6 +145,10 @@ class TestParameters:
             [True] * 3, [[0.1] * 3], ["a"] * 3,
         ):  # fmt: skip
             refused(InputError, name, make, "va-ucrl", **{name: wrong})
+        with pytest.raises(InputError, match=r"at phase 3: -0.1 is not allowed"):
+            make("va-ucrl", **{name: [0.1, 0.1, -0.1]})
+        with pytest.raises(InputError, match=r"Fix: pass 3 numbers, by phase"):
+            make("va-ucrl", **{name: [0.1]})
 
     def test_budgets_that_do_not_tell_enough(self):
         informed = wd.VariationAwareUCRL.informed

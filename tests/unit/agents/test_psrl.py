@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import math
+import warnings
 
 import numpy as np
 import pytest
@@ -243,6 +244,7 @@ class TestPosterior:
             assert spreads[few] / spreads[many] == pytest.approx([2.0, 2.0], rel=0.36)
 
 
+@pytest.mark.filterwarnings("ignore:a drawn model was not solved")
 class TestPeriodicModels:
     SPACE = wd.StateActions([2, 2])
 
@@ -317,3 +319,16 @@ def test_rewards_far_from_the_unit_interval_are_noticed_once():
     model = wd.DriftingMDP.stationary(mdp, horizon=5000, noise=wd.Noise.gaussian(4.0))
     with pytest.warns(wd.ParameterWarning, match="is rounded to 0 or 1"):
         wd.run(model, wd.SWPSRL(space, horizon=5000, window=90))
+
+
+def test_a_draw_that_is_not_solved_is_said_once():
+    """Two states that hardly mix: value iteration would take longer than it is given."""
+    space = wd.StateActions([1, 1])
+    agent = wd.PSRL(space, horizon=10_000, seed=1)
+    path = [(0, 1.0, 0)] * 4000 + [(0, 1.0, 1)] + [(1, 0.0, 1)] * 4000
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for s, reward, after in path:
+            agent.observe(s, agent.act(s), reward, after)
+    assert [w.category for w in caught] == [wd.GuaranteeWarning]
+    assert "not solved to 1 / sqrt(t) in 2,000 sweeps" in str(caught[0].message)
