@@ -4,6 +4,7 @@ On a page, ```python blocks run in order in one namespace and one temporary fold
 `>>>` prompts is a doctest. In ```console blocks the lines `$ windage ...` are run and must exit
 with 0, or with the code that a line `# exits N` above them names. What is shown below a command,
 and an ```output block below a script, is compared with what was printed; `...` stands for anything.
+A ```toml block that starts with the comment `# name.toml` is written to a file of that name.
 """
 
 from __future__ import annotations
@@ -67,6 +68,8 @@ def run_page(page: str, name: str, folder: Path) -> int:
         if block.language == "output":
             assert printed is not None, f"{place}: there is no script above"
             assert_prints(block.text, printed, place)
+        elif block.language == "toml" and (named := re.match(r"# ([\w-]+\.toml)\n", block.text)):
+            (folder / named[1]).write_text(block.text)
         elif block.language == "console":
             run_console(block, place, folder)
         elif block.language == "python":

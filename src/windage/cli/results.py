@@ -39,7 +39,7 @@ def verify(
     for name, then, now in found.versions:
         print_text(f"{name} was {then}, now {now}")
     if found.missing:
-        print_text(f"{found.missing:,} runs are missing: `windage run` goes on with them")
+        print_text(f"missing runs: {found.missing:,}; `windage run` goes on with them")
     print_text(
         f"{found.files:,} files read, {found.recomputed:,} results computed again: "
         f"{len(found.damaged):,} damaged, {len(found.different):,} different"

@@ -102,7 +102,7 @@ def verify(
     return Verification(
         files=len(there) + len(solved),
         recomputed=len(chosen) + len(worlds),
-        missing=len(runs) - len(there),
+        missing=len(runs.keys() - store.present("runs")),
         damaged=tuple(damaged),
         different=different,
         versions=tuple(
