@@ -31,6 +31,7 @@ _HOME = {
     "MDP": "mdp",
     "ModelError": "errors",
     "MultiScale": "agents.multiscale",
+    "MultiScaleGuarded": "agents.guarded",
     "Noise": "noise",
     "NotConverged": "errors",
     "OptimisticModel": "learn.evi",
@@ -101,6 +102,7 @@ __all__ = [
     "JournalError",
     "ModelError",
     "MultiScale",
+    "MultiScaleGuarded",
     "Noise",
     "NotConverged",
     "OptimisticModel",
@@ -143,6 +145,7 @@ if TYPE_CHECKING:
     from windage.agents.borl import BORL
     from windage.agents.diffq import DifferentialQ
     from windage.agents.doubling import Doubling
+    from windage.agents.guarded import MultiScaleGuarded
     from windage.agents.master import MASTER
     from windage.agents.multiscale import MultiScale
     from windage.agents.psrl import PSRL, SWPSRL, RestartedPSRL

@@ -16,6 +16,7 @@ from windage.agents.bob import BOB
 from windage.agents.borl import BORL
 from windage.agents.diffq import DifferentialQ
 from windage.agents.doubling import Doubling
+from windage.agents.guarded import MultiScaleGuarded
 from windage.agents.indices import DUCB, SWUCB, UCB1
 from windage.agents.informed import FiniteHorizonAgent, MyopicAgent, OracleAgent
 from windage.agents.master import MASTER
@@ -53,6 +54,7 @@ __all__ = [
     "Doubling",
     "FiniteHorizonAgent",
     "MultiScale",
+    "MultiScaleGuarded",
     "MyopicAgent",
     "OracleAgent",
     "PracticalSWUCRL2CW",
@@ -72,7 +74,8 @@ __all__ = [
 _AGENTS = (
     SWUCRL2CW, PracticalSWUCRL2CW, SWUCRL2, BORL, UCRL2, RestartedUCRL2, SWUCRL,
     VariationAwareUCRL, UCRL2B, PSRL, SWPSRL, RestartedPSRL, DifferentialQ, MASTER, MultiScale,
-    RandomAgent, OracleAgent, FiniteHorizonAgent, MyopicAgent, UCB1, SWUCB, DUCB, REXP3, EXP3S, BOB,
+    MultiScaleGuarded, RandomAgent, OracleAgent, FiniteHorizonAgent, MyopicAgent, UCB1, SWUCB, DUCB,
+    REXP3, EXP3S, BOB,
 )  # fmt: skip
 _BY_ID: dict[str, type[Agent]] = {agent.id: agent for agent in _AGENTS}
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from windage.agents.episodes import Episode
+from windage.errors import CallOrderError
 from windage.inputs import as_choice
 
 if TYPE_CHECKING:
@@ -120,12 +121,16 @@ class MultiScaleExplanation:
 
 
 def explained(
-    kernel: Kernel, scales: Scales, state: int, episode: Episode
+    kernel: Kernel, scales: Scales, state: int, epoch: Episode | None
 ) -> MultiScaleExplanation:
     """Return what is believed of each action of a state now; nothing that decides is changed."""
     from windage.kernels.belief import form
     from windage.kernels.replan import value
 
+    if epoch is None:
+        raise CallOrderError(
+            "nothing has been planned yet", field="explain", fix="call act(s) first"
+        )
     space, belief, width = scales.space, kernel.belief, kernel.high - kernel.low
     form(belief)  # a workspace: the next plan forms it anew
     memory, even = scales.memory(), float(belief.u.mean())
@@ -154,7 +159,7 @@ def explained(
         state=state,
         state_name=space.state_name(state),
         epoch=int(kernel.now[0]),
-        start=episode.start,
-        gain=episode.gain,
+        start=epoch.start,
+        gain=epoch.gain,
         actions=tuple(found),
     )

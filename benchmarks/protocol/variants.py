@@ -1,0 +1,54 @@
+"""The learner with one part changed at a time: what each part is worth, on the tuning set."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import windage as wd
+from benchmarks.protocol.configurations import Maker
+from windage.agents.multiscale import MultiScale
+from windage.agents.thinker import Constants
+from windage.learn.scales import Weighing
+
+
+def variant(constants: Constants) -> Maker:
+    """Return who makes the learner with other constants; its draws are those of the learner."""
+    kind = type("Variant", (MultiScale,), {"constants": constants})
+
+    def make(model: wd.DriftingMDP, seed: int) -> wd.agents.Agent:
+        agent: wd.agents.Agent = kind(model.space, horizon=model.horizon, seed=seed)
+        return agent
+
+    return make
+
+
+def _weighing(**changes: object) -> Maker:
+    return variant(replace(Constants(), weighing=replace(Weighing(), **changes)))
+
+
+def _other(**changes: object) -> Maker:
+    return variant(replace(Constants(), **changes))
+
+
+VARIANTS: dict[str, Maker] = {
+    "as it is": variant(Constants()),
+    "weights of the world only": _weighing(by_pair=False),
+    "weights of pairs only": _weighing(by_world=False),
+    "one weight for rewards and transitions": _weighing(apart=False),
+    "one window, all history": _other(base=1 << 40),
+    "windows a factor 4 apart": _other(base=4),
+    "uniform prior over windows": _weighing(tilt=0.0),
+    "share alpha = 1e-2": _weighing(share=1e-2),
+    "share alpha = 1e-4": _weighing(share=1e-4),
+    "no payback factor": _other(payback=0.0),
+    "no random factor": _other(spread=0.0),
+    "standard deviations, not Wilson's bound": _other(gaussian=True),
+    "no hope, c = 0": _other(exploration=0.0),
+    "c = 0.3": _other(exploration=0.3),
+    "c = 0.45": _other(exploration=0.45),
+    "c = 0.8": _other(exploration=0.8),
+    "c = 1.2": _other(exploration=1.2),
+    "plan every step": _other(pace=1),
+    "plan every 8 steps": _other(pace=8),
+    "plan at epochs only": _other(pace=1 << 40),
+}

@@ -1,0 +1,259 @@
+"""The mind of a multi-scale learner: scales, belief, plan and epoch, as one compiled structure.
+
+`MultiScale` acts by it, `MultiScaleGuarded` asks it within limits; `windage.kernels.multiscale` has
+the algorithm itself.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from windage.agents.blob import array_like
+from windage.agents.episodes import Episode, Episodes
+from windage.agents.forgetting import Forgetting
+from windage.learn.scales import Scales, Weighing
+from windage.spaces import StateActions
+from windage.streams import key
+
+if TYPE_CHECKING:
+    from windage.kernels.multiscale import MultiScale as Kernel
+
+__all__ = ["Constants", "Thinker"]
+
+_LOG_ROWS = (1 << 14) + 8  # more than a run plays between two looks at it
+_LOOKS = 200  # how often the weights are remembered in a run
+
+
+@dataclass(frozen=True)
+class Constants:
+    """What was chosen once, on the tuning problems of docs/studies/multi-scale.md.
+
+    Attributes
+    ----------
+    exploration
+        c: hope is c standard deviations, times its logarithms.
+    payback
+        The largest payback factor; 0: none.
+    spread
+        Random factors lie within so much of 1.
+    pace
+        Steps between two plans; None: a quarter of the pairs, at most 8, and in large models a
+        128th, since a plan costs what the model costs.
+    base
+        Ratio of one window to the next, a power of two.
+    gaussian
+        Whether to hope for rewards by standard deviations instead of Wilson's bound.
+    weighing
+        How windows are weighed.
+    """
+
+    exploration: float = 0.6
+    payback: float = 100.0
+    spread: float = 0.5
+    pace: int | None = None
+    base: int = 2
+    gaussian: bool = False
+    weighing: Weighing = Weighing()  # noqa: RUF009 - frozen
+
+
+class Thinker:
+    """The learner itself, as one compiled structure with room to grow; the agents act by it.
+
+    Parameters
+    ----------
+    windows
+        Those to compare.
+    stream
+        Names the draws of random factors.
+    """
+
+    def __init__(
+        self,
+        space: StateActions,
+        horizon: int,
+        windows: list[int],
+        constants: Constants,
+        seed: int,
+        stream: str,
+        reward_range: tuple[float, float],
+    ) -> None:
+        self.space = space
+        self.scales = Scales(space, windows, constants.weighing)
+        self.kernel = self._fresh(horizon, constants, key(seed, stream), reward_range)
+
+    def _fresh(
+        self,
+        horizon: int,
+        constants: Constants,
+        named: NDArray[np.uint64],
+        reward_range: tuple[float, float],
+    ) -> Kernel:
+        from windage.kernels.belief import PAIR, Belief
+        from windage.kernels.multiscale import LOOK
+        from windage.kernels.multiscale import MultiScale as Kernel
+        from windage.kernels.plan import ENTRY
+        from windage.kernels.rules import LOG
+
+        space, K = self.space, len(self.scales.windows)
+        looks = min(_LOOKS, horizon)
+        pace = max(min(8, math.ceil(space.n_pairs / 4)), space.n_pairs // 128)
+        belief = Belief(
+            scales=self.scales.kernel,
+            horizon=horizon,
+            exploration=constants.exploration,
+            payback=constants.payback,
+            gaussian=constants.gaussian,
+            offsets=np.ascontiguousarray(space.offsets, np.int64),
+            pairs=np.zeros(space.n_pairs, PAIR),
+            rows=np.zeros(self.scales.room, ENTRY),
+            u=np.zeros(space.n_states),
+            omega=np.zeros((2, K)),
+        )
+        belief.pairs["allowed"] = 1
+        made = Kernel(
+            belief=belief,
+            policy=np.zeros(space.n_states, np.int64),
+            swept=np.zeros(space.n_states),
+            answer=np.zeros(4),
+            now=np.zeros(6, np.int64),
+            log=np.zeros(min(_LOG_ROWS, horizon + 8), LOG),
+            looks=np.zeros((looks, 2, K)),
+            times=np.zeros(looks, np.int64),
+            every=-(-horizon // looks),
+            key=named,
+            pace=pace if constants.pace is None else constants.pace,
+            spread=constants.spread,
+            low=reward_range[0],
+            high=reward_range[1],
+        )
+        made.now[LOOK] = 1
+        return made
+
+    def make_room(self, samples: int) -> None:
+        """See to it that so many more samples fit."""
+        if self.scales.make_room(samples):
+            self._use_scales()
+
+    def _use_scales(self) -> None:
+        """Believe what the scales, which may have grown, count."""
+        from windage.kernels.plan import ENTRY
+
+        rows = np.zeros(self.scales.room, ENTRY)
+        belief = self.kernel.belief._replace(scales=self.scales.kernel, rows=rows)
+        self.kernel = self.kernel._replace(belief=belief)
+
+    @property
+    def t(self) -> int:
+        """The time of the next step."""
+        return self.scales.taken - self.scales.ahead + 1
+
+    def preload(self, pair: int, reward: float, after: int) -> None:
+        """Learn from a sample of the time before t = 1."""
+        self.make_room(1)
+        low, high = self.kernel.low, self.kernel.high
+        self.scales.add(pair, (reward - low) / (high - low), after)
+        self.scales.ahead = self.scales.taken
+
+    def survivors(self) -> dict[str, NDArray[Any]]:
+        """Return the arrays, beside those of the scales, that must survive a restart."""
+        pairs = self.kernel.belief.pairs
+        return {
+            "u": self.kernel.belief.u,
+            "policy": self.kernel.policy,
+            "now": self.kernel.now,
+            "times": self.kernel.times,
+            "looks": self.kernel.looks,
+            **{name: pairs[name] for name in ("factor", "limit", "plays", "allowed")},
+        }
+
+    def saved(self) -> dict[str, NDArray[Any]]:
+        """Return copies of all that must survive."""
+        arrays = {f"scales.{name}": array for name, array in self.scales.saved().items()}
+        return arrays | {name: array.copy() for name, array in self.survivors().items()}
+
+    def restore(self, arrays: dict[str, NDArray[Any]], epoch: tuple[Any, ...]) -> None:
+        """Take back what `saved` gave, and the row of the current epoch."""
+        self.scales.restore(
+            {
+                name.removeprefix("scales."): array
+                for name, array in arrays.items()
+                if name.startswith("scales.")
+            }
+        )
+        self._use_scales()
+        for name, mine in self.survivors().items():
+            mine[:] = array_like(mine, arrays, name)
+        self._require_possible()
+        self.row[...] = tuple(epoch)
+        if self.row["start"] != self.kernel.now[1] or not np.isfinite(self.row["gain"]):
+            raise ValueError("epoch")
+
+    def _require_possible(self) -> None:
+        """Refuse what no run could have led to."""
+        space, pairs, kernel = self.space, self.kernel.belief.pairs, self.kernel
+        epoch, start, before, planned, looks, look = kernel.now.tolist()
+        policy = np.clip(kernel.policy, 0, space.n_pairs - 1)
+        home = (policy == kernel.policy) & (space.state_of[policy] == np.arange(space.n_states))
+        allowed = np.bincount(space.state_of, pairs["allowed"], space.n_states)
+        checks = {
+            "epoch": 0 <= epoch <= self.t and (start > 0) == (epoch > 0),
+            "start": 0 <= start <= planned <= self.t and 0 <= before < self.t,
+            "policy": epoch == 0 or bool(home.all()),
+            "looks": 0 <= looks <= kernel.times.size and 1 <= look <= self.t + kernel.every,
+            "times": bool((np.diff(kernel.times[:looks], prepend=0) > 0).all()),
+            "u": bool(np.isfinite(kernel.belief.u).all() and (kernel.belief.u >= 0.0).all()),
+            "weights": bool(np.isfinite(kernel.looks).all() and (kernel.looks >= 0.0).all()),
+            "allowed": bool(np.isin(pairs["allowed"], (0, 1)).all() and (allowed > 0).all()),
+            "plays": bool((pairs["plays"] >= 0.0).all()) and pairs["plays"].sum() <= self.t,
+            "limit": epoch == 0 or bool((pairs["limit"] >= 1.0).all()),
+            "factor": epoch == 0 or bool((np.abs(pairs["factor"] - 1.0) <= kernel.spread).all()),
+        }
+        wrong = ", ".join(name for name, holds in checks.items() if not holds)
+        if wrong:
+            raise ValueError(wrong)
+
+    @property
+    def epochs(self) -> int:
+        """How many epochs have started."""
+        return int(self.kernel.now[0])
+
+    @property
+    def row(self) -> NDArray[np.void]:
+        """The row of the current epoch."""
+        place = self.epochs % self.kernel.log.size
+        return self.kernel.log[place : place + 1].reshape(())
+
+    def rows(self, first: int) -> NDArray[np.void]:
+        """Return the epochs from number `first` (from 1 on) to the current one, as rows."""
+        log, low, width = self.kernel.log, self.kernel.low, self.kernel.high - self.kernel.low
+        oldest = self.epochs - log.size + 1  # older rows have been written over
+        rows = log[np.arange(max(first, 1, oldest), self.epochs + 1) % log.size]
+        rows["gain"] = low + width * rows["gain"]
+        rows["span"] *= width
+        return rows
+
+    def epoch(self, t: int) -> Episode | None:
+        """Return the current epoch as it stands at time t; None before the first."""
+        rows = self.rows(self.epochs)
+        if not rows.size:
+            return None
+        rows["length"] = t - rows["start"]
+        return Episodes(rows)[0]
+
+    def forgetting(self) -> Forgetting:
+        """Return the world's weights through time."""
+        from windage.kernels.multiscale import LOOKS
+
+        n = int(self.kernel.now[LOOKS])
+        looks = self.kernel.looks[:n]
+        return Forgetting(
+            windows=tuple(self.scales.windows),
+            times=self.kernel.times[:n].copy(),
+            transitions=looks[:, 0].copy(),
+            rewards=looks[:, 1].copy(),
+        )
