@@ -7,24 +7,38 @@ import math
 import sys
 import time
 
+from benchmarks.protocol import tables
 from benchmarks.protocol.configurations import RIVALS, fixed
 from benchmarks.protocol.problems import SETS
 from benchmarks.protocol.runs import OutOfTimeError, load, run_all
+from benchmarks.protocol.variants import VARIANTS
+from benchmarks.protocol.versions import VERSIONS
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.protocol")
     parser.add_argument("--minutes", type=float, default=math.inf, help="stop after as many")
     parser.add_argument("--only", choices=sorted(SETS), help="one set of problems")
+    parser.add_argument(
+        "--backwards", action="store_true", help="last problems first, beside another process"
+    )
     given = parser.parse_args()
     until = time.monotonic() + 60.0 * given.minutes
     try:
         for name, (problems, seeds) in SETS.items():
             if given.only in (None, name):
-                for problem in problems:
+                for problem in problems[:: -1 if given.backwards else 1]:
                     horizon = problem.make().horizon
                     run_all(name, problem, RIVALS | fixed(horizon), seeds, until)
                     _say(name, problem.name)
+        if given.only is None:
+            for file, (problems, seeds), makers in (
+                ("variants", SETS["tuning"], VARIANTS),
+                ("versions", SETS["test"], VERSIONS),
+            ):
+                for problem in problems:
+                    run_all(file, problem, makers, seeds, until)
+            tables.main()
     except OutOfTimeError:
         return 3  # more to do
     return 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import time
@@ -23,9 +24,16 @@ def load(file: str) -> Regrets:
     if path.exists():
         for line in path.read_text(encoding="utf-8").splitlines():
             row = json.loads(line)
-            if row is not None:
-                found.setdefault(row["problem"], {})[row["configuration"]] = row["regret"]
+            found.setdefault(row["problem"], {})[row["configuration"]] = row["regret"]
     return found
+
+
+@functools.cache
+def horizons() -> dict[str, tuple[int, float]]:
+    """Return T and the sum of all rho* of every problem that was run."""
+    lines = (path.read_text(encoding="utf-8").splitlines() for path in HERE.glob("*.jsonl"))
+    rows = [json.loads(line) for file in lines for line in file]
+    return {row["problem"]: (row["horizon"], row["best"]) for row in rows}
 
 
 class OutOfTimeError(Exception):

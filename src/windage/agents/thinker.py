@@ -52,7 +52,7 @@ class Constants:
         How windows are weighed.
     """
 
-    exploration: float = 0.6
+    exploration: float = 0.65
     payback: float = 100.0
     spread: float = 0.5
     pace: int | None = None

@@ -6,6 +6,8 @@ The model is the average of the windows' counts, each window weighted as it has 
     N_p = 1 + sum_k omega_k N_k,       p(s') = (1/S + sum_k omega_k n_k(s')) / N_p
     N_r = 2 + sum_k omega'_k N_k,      q = (1 + sum_k omega'_k S_k) / N_r
 
+To both come the samples that were forgotten, as far as they count (`kernels.legacy`).
+
 The hope is what a sample of r + p.u from the posterior would add by chance, as large as is worth
 paying for (`_hope`): Wilson's bound for the reward, the standard deviation of p.u for the
 transitions, both growing with the logarithm of how rarely the action was tried among those of its
@@ -23,7 +25,8 @@ from numpy.typing import NDArray
 
 from windage.kernels.cells import NONE
 from windage.kernels.compiled import compiled, inlined
-from windage.kernels.scales import AHEAD, TAKEN, Scales, effective
+from windage.kernels.legacy import kept
+from windage.kernels.scales import AHEAD, REWARDS, TAKEN, TRANSITIONS, Scales, effective
 
 NEGLIGIBLE = 1e-4  # windows with less weight for a pair are left out of its transitions
 
@@ -91,8 +94,8 @@ def _average(scales, belief, p, n):
     K = scales.windows.size
     if scales.visits[at, np.uint64(K - 1)] == 0.0:
         return n
-    effective(scales, 0, p, belief.omega[0])
-    effective(scales, 1, p, belief.omega[1])
+    effective(scales, TRANSITIONS, p, belief.omega[0])
+    effective(scales, REWARDS, p, belief.omega[1])
     p_mass, r_mass, total = 1.0, 2.0, 1.0
     first = K  # the shortest window that counts
     for k in range(K - 1, -1, -1):
@@ -104,10 +107,20 @@ def _average(scales, belief, p, n):
         else:
             p_mass += belief.omega[0, k] * visits
             first = k
+    last = np.uint64(K - 1)
+    forgotten = max(0.0, scales.visits[at, last] - (r_mass - 2.0))
+    share = kept(scales.legacy, REWARDS, p, forgotten)
+    r_mass += share * forgotten
+    total += share * max(0.0, scales.sums[at, last] - (total - 1.0))
+    forgotten = max(0.0, scales.visits[at, last] - (p_mass - 1.0))
+    share = kept(scales.legacy, TRANSITIONS, p, forgotten)
+    p_mass += share * forgotten
     pair["p_mass"], pair["r_mass"], pair["mean"] = p_mass, r_mass, total / r_mass
     p_mass = 1.0 / p_mass
     for k in range(first, K):
-        belief.omega[0, k] *= p_mass
+        belief.omega[0, k] *= (1.0 - share) * p_mass
+    belief.omega[0, K - 1] += share * p_mass  # all history, less what is remembered of it
+    first = min(first, K - 1)
     cell = np.int64(scales.cells.newest[at])
     start = n
     while cell != NONE:

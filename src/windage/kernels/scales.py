@@ -10,6 +10,9 @@ weights: of the whole world and of the pair, for rewards and for transitions. Ea
 the score, normalised, and a small share is handed out again (fixed share, Herbster and Warmuth
 1998), so that a window that was wrong for long can come back soon.
 
+What the windows in favour have forgotten of a pair may still say where it usually is. It counts as
+a prior worth `strength` samples at most, or not at all: two more experts (`kernels.legacy`).
+
 All windows share one ring of samples: window k is the last W_k of it. A step adds the new sample to
 every window and takes from each the one that is too old for it.
 """
@@ -24,8 +27,10 @@ from numpy.typing import NDArray
 
 from windage.kernels.cells import Cells, place_of
 from windage.kernels.compiled import compiled, inlined
+from windage.kernels.legacy import Legacy, likelihood, weigh
 
 TAKEN, AHEAD, LAST = 0, 1, 2  # places in Scales.clock
+TRANSITIONS, REWARDS = 0, 1  # what weights are for
 
 SAMPLE = np.dtype([("reward", np.float64), ("pair", np.int32), ("cell", np.int32)], align=True)
 GRAIN = 2.0**26  # rewards are kept in multiples of 1 / GRAIN: sums over a window are exact
@@ -47,16 +52,21 @@ class Scales(NamedTuple):
     sums: NDArray[np.float64]  # [pairs, K] of rewards
     world: NDArray[np.float64]  # [2, K] weights: of transitions, of rewards
     pairs: NDArray[np.float64]  # [2, pairs, K]
+    legacy: Legacy
+    omega: NDArray[np.float64]  # [K] workspace
 
 
 @inlined
-def _likelihood(q, reward):
-    """Return q^R (1 - q)^(1 - R)."""
-    if reward == 1.0:
-        return q
-    if reward == 0.0:
-        return 1.0 - q
-    return math.exp(reward * math.log(q) + (1.0 - reward) * math.log(1.0 - q))
+def effective(scales, kind, pair, out):
+    """Write what each window counts for a pair, for TRANSITIONS or REWARDS, to `out`."""
+    p = np.uint64(pair)
+    total = 0.0
+    for k in range(np.uint64(scales.windows.size)):
+        out[k] = scales.world[kind, k] * scales.pairs[kind, p, k]
+        total += out[k]
+    total = 1.0 / total
+    for k in range(np.uint64(scales.windows.size)):
+        out[k] *= total
 
 
 @inlined
@@ -69,7 +79,7 @@ def score(scales, pair, cell, reward):
     for k in range(np.uint64(K)):
         n = 1.0 / (scales.visits[p, k] + 1.0)
         x = (scales.cells.counts[c, k] + even) * n
-        y = _likelihood((scales.sums[p, k] + 0.5) * n, reward)
+        y = likelihood((scales.sums[p, k] + 0.5) * n, reward)
         if not scales.apart:
             x = y = x * y
         if scales.by_world:
@@ -90,6 +100,31 @@ def score(scales, pair, cell, reward):
         scales.world[1, k] = scales.world[1, k] * total_r + scales.share * scales.prior[k]
         scales.pairs[0, p, k] = scales.pairs[0, p, k] * total_p + even
         scales.pairs[1, p, k] = scales.pairs[1, p, k] * total_pr + even
+
+
+@inlined
+def score_legacy(scales, pair, cell, reward):
+    """Weigh anew whether what the windows have forgotten counts, by what has just happened."""
+    p, c, last = np.uint64(pair), np.uint64(cell), np.uint64(scales.windows.size - 1)
+    visits, sums, counts = scales.visits, scales.sums, scales.cells.counts
+    for kind in range(2):
+        effective(scales, kind, pair, scales.omega)
+        recent, hits = 0.0, 0.0  # what is remembered: all, and of what came now
+        for k in range(np.uint64(scales.windows.size)):
+            recent += scales.omega[k] * visits[p, k]
+            hits += scales.omega[k] * (sums[p, k] if kind == REWARDS else counts[c, k])
+        forgotten = max(0.0, visits[p, last] - recent)
+        old = max(0.0, (sums[p, last] if kind == REWARDS else counts[c, last]) - hits)
+        share = scales.legacy.strength / (scales.legacy.strength + forgotten)
+        if kind == REWARDS:
+            without = likelihood((1.0 + hits) / (2.0 + recent), reward)
+            counted = (1.0 + hits + share * old) / (2.0 + recent + share * forgotten)
+            counted = likelihood(counted, reward)
+        else:
+            even = 1.0 / scales.cells.n_states
+            without = (even + hits) / (1.0 + recent)
+            counted = (even + hits + share * old) / (1.0 + recent + share * forgotten)
+        weigh(scales.legacy, kind, pair, without, counted, scales.share)
 
 
 @inlined
@@ -123,6 +158,8 @@ def take(scales, pair, reward, after):
     """Learn from one sample, its reward in [0, 1]: first score the windows, then count it."""
     cell = place_of(scales.cells, pair, after)
     exact = math.floor(reward * GRAIN + 0.5) / GRAIN
+    if scales.legacy.strength > 0.0:
+        score_legacy(scales, pair, cell, exact)
     score(scales, pair, cell, exact)
     count(scales, pair, cell, exact)
     scales.clock[LAST] = after
@@ -133,16 +170,3 @@ def take_all(scales, pairs, rewards, afters):
     """`take` many samples."""
     for i in range(pairs.size):
         take(scales, pairs[i], rewards[i], afters[i])
-
-
-@inlined
-def effective(scales, kind, pair, out):
-    """Write what each window counts for a pair, for transitions (0) or rewards (1), to `out`."""
-    p = np.uint64(pair)
-    total = 0.0
-    for k in range(np.uint64(scales.windows.size)):
-        out[k] = scales.world[kind, k] * scales.pairs[kind, p, k]
-        total += out[k]
-    total = 1.0 / total
-    for k in range(np.uint64(scales.windows.size)):
-        out[k] *= total

@@ -55,6 +55,8 @@ class Weighing:
         Whether windows are weighed for the world as a whole, and for each pair.
     apart
         Whether rewards and transitions have weights of their own.
+    strength
+        m: for how many samples what was forgotten of a pair may count, at most; 0: for none.
     """
 
     share: float = 1e-3
@@ -62,6 +64,7 @@ class Weighing:
     by_world: bool = True
     by_pair: bool = True
     apart: bool = True
+    strength: float = 32.0
 
 
 class Scales:
@@ -100,6 +103,7 @@ class Scales:
         return 4.0 * table + 4.0 * room * (3 + len(self.windows))
 
     def _empty(self, ring: int) -> Kernel:
+        from windage.kernels.legacy import Legacy
         from windage.kernels.scales import SAMPLE
         from windage.kernels.scales import Scales as Kernel
 
@@ -120,6 +124,8 @@ class Scales:
             sums=np.zeros((n, K)),
             world=np.tile(prior, (2, 1)),
             pairs=np.full((2, n, K), 1.0 / K),
+            legacy=Legacy(self._weighing.strength, np.full(2, 0.5), np.full((2, n), 0.5)),
+            omega=np.zeros(K),
         )
 
     def _blank_cells(self) -> Cells:
@@ -231,6 +237,7 @@ class Scales:
             "sums": k.sums[:, -1].copy(),
             "world": k.world.copy(),
             "pairs": k.pairs.copy(),
+            "legacy": np.column_stack([k.legacy.world, k.legacy.pairs]),
         }
 
     def restore(self, saved: dict[str, NDArray[Any]]) -> None:
@@ -272,6 +279,10 @@ class Scales:
             mine[:] = _shaped(saved, name, mine)
             whole = np.abs(mine.sum(axis=-1) - 1.0) < 1e-9
             _require(bool((mine > 0.0).all() and whole.all()), name)
+        legacy = np.column_stack([k.legacy.world, k.legacy.pairs])
+        legacy[:] = _shaped(saved, "legacy", legacy)
+        _require(bool(((legacy > 0.0) & (legacy < 1.0)).all()), "legacy")
+        k.legacy.world[:], k.legacy.pairs[:] = legacy[:, 0], legacy[:, 1:]
         k.clock[:] = taken, ahead, last
 
 

@@ -15,8 +15,8 @@ from windage.streams import key
 
 
 class Twin:
-    def __init__(self, space, horizon, seed, c=0.6, alpha=1e-3, beta=0.25, name="multi-scale"):
-        self.space, self.T, self.c, self.alpha = space, horizon, c, alpha
+    def __init__(self, space, horizon, seed, c=0.65, alpha=1e-3, beta=0.25, m=32.0):
+        self.space, self.T, self.c, self.alpha, self.m = space, horizon, c, alpha, m
         self.S, self.n = space.n_states, space.n_pairs
         powers = [2**i for i in range(40)]
         self.windows = [W for W in powers if 2 * self.n <= W < horizon] + [horizon]
@@ -26,10 +26,13 @@ class Twin:
         self.prior = tilted / tilted.sum()
         self.gp, self.gr = self.prior.copy(), self.prior.copy()
         self.wp, self.wr = np.full((self.n, K), 1 / K), np.full((self.n, K), 1 / K)
+        # chances that the forgotten past counts: of the world, of each pair
+        self.lp, self.lr = 0.5, 0.5
+        self.lps, self.lrs = np.full(self.n, 0.5), np.full(self.n, 0.5)
         self.u = np.zeros(self.S)
         self.history = []  # (pair, next state, reward)
         self.past = 0
-        self.key = key(seed, f"agents.{name}")
+        self.key = key(seed, "agents.multi-scale")
         self.nu, self.limit, self.zeta = np.zeros(self.n), np.zeros(self.n), np.zeros(self.n)
         self.started = self.planned = None
         self.before = 0
@@ -69,7 +72,44 @@ class Twin:
             self.replan(fresh)
         return self.policy[s]
 
+    def omegas(self, p):
+        op = self.gp * self.wp[p] / (self.gp * self.wp[p]).sum()
+        orr = self.gr * self.wr[p] / (self.gr * self.wr[p]).sum()
+        return op, orr
+
+    def posterior(self, chance, counted, without):
+        """Bayes' rule for one of two, then fixed share."""
+        new = chance * counted / (chance * counted + (1 - chance) * without)
+        return (1 - self.alpha) * new + self.alpha / 2
+
+    def weigh_past(self, p, reward, z):
+        K = len(self.windows)
+        op, orr = self.omegas(p)
+        seen = [[(z_, r_) for p_, z_, r_ in self.remembered(k) if p_ == p] for k in range(K)]
+        N = np.array([len(s) for s in seen])
+        n = np.array([sum(z_ == z for z_, _ in s) for s in seen])
+        R = np.array([sum(r_ for _, r_ in s) for s in seen])
+        recent, hits = op @ N, op @ n
+        rest, old = N[-1] - recent, n[-1] - hits
+        a = self.m / (self.m + rest)
+        without = (1 / self.S + hits) / (1 + recent)
+        counted = (1 / self.S + hits + a * old) / (1 + recent + a * rest)
+        self.lp = self.posterior(self.lp, counted, without)
+        self.lps[p] = self.posterior(self.lps[p], counted, without)
+        recent, hits = orr @ N, orr @ R
+        rest, old = N[-1] - recent, R[-1] - hits
+        a = self.m / (self.m + rest)
+        q0, q1 = (1 + hits) / (2 + recent), (1 + hits + a * old) / (2 + recent + a * rest)
+        without, counted = (q**reward * (1 - q) ** (1 - reward) for q in (q0, q1))
+        self.lr = self.posterior(self.lr, counted, without)
+        self.lrs[p] = self.posterior(self.lrs[p], counted, without)
+
+    def past_share(self, world, pair, rest):
+        chance = world * pair / (world * pair + (1 - world) * (1 - pair))
+        return chance * self.m / (self.m + rest)
+
     def observe(self, p, reward, z):
+        self.weigh_past(p, reward, z)
         for k in range(len(self.windows)):
             seen = [(z_, r_) for p_, z_, r_ in self.remembered(k) if p_ == p]
             N = len(seen)
@@ -99,13 +139,18 @@ class Twin:
         Np, Nr, q = np.ones(self.n), 2 * np.ones(self.n), np.zeros(self.n)
         P = np.zeros((self.n, self.S))
         for p in range(self.n):
-            op = self.gp * self.wp[p] / (self.gp * self.wp[p]).sum()
-            orr = self.gr * self.wr[p] / (self.gr * self.wr[p]).sum()
+            op, orr = self.omegas(p)
             op = np.where(op < 1e-4, 0.0, op)
-            Np[p] += sum(op[k] * N[k, p] for k in range(K))
-            Nr[p] += sum(orr[k] * N[k, p] for k in range(K))
-            q[p] = (1 + sum(orr[k] * R[k, p] for k in range(K))) / Nr[p]
-            P[p] = (sum(op[k] * n[k, p] for k in range(K)) + 1 / self.S) / Np[p]
+            recent, row = op @ N[:, p], op @ n[:, p]
+            rest = N[-1, p] - recent
+            a = self.past_share(self.lp, self.lps[p], rest)
+            Np[p] += recent + a * rest
+            P[p] = (1 / self.S + row + a * (n[-1, p] - row)) / Np[p]
+            recent, total = orr @ N[:, p], orr @ R[:, p]
+            rest = N[-1, p] - recent
+            a = self.past_share(self.lr, self.lrs[p], rest)
+            Nr[p] += recent + a * rest
+            q[p] = (1 + total + a * (R[-1, p] - total)) / Nr[p]
         if fresh:
             self.limit = np.maximum(1, np.minimum(Np - 1, Nr - 2))
         He = sum((self.gp[k] + self.gr[k]) / 2 * self.windows[k] for k in range(K))

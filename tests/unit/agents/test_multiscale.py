@@ -56,6 +56,8 @@ class TestTwin:
         close = {"rtol": 1e-9, "atol": 1e-11}
         np.testing.assert_allclose(scales.world, [twin.gp, twin.gr], **close)
         np.testing.assert_allclose(scales.pairs, [twin.wp, twin.wr], **close)
+        np.testing.assert_allclose(scales.legacy.world, [twin.lp, twin.lr], **close)
+        np.testing.assert_allclose(scales.legacy.pairs, [twin.lps, twin.lrs], **close)
         assert agent.windows == tuple(twin.windows)
         if planned:
             np.testing.assert_allclose(belief.u, twin.u, **close)
@@ -265,6 +267,7 @@ class TestState:
     @pytest.mark.parametrize("name", [
         "u", "policy", "now", "plays", "limit", "factor", "scales.clock", "scales.world",
         "scales.cell_count", "scales.ring_cell", "scales.ring_reward", "scales.sums", "allowed",
+        "scales.pairs", "scales.legacy",
     ])  # fmt: skip
     def test_damage_is_refused(self, name):
         from windage.agents.blob import pack, unpack
