@@ -10,7 +10,7 @@ import time
 from benchmarks.protocol import tables
 from benchmarks.protocol.configurations import RIVALS, fixed
 from benchmarks.protocol.problems import SETS
-from benchmarks.protocol.runs import OutOfTimeError, load, run_all
+from benchmarks.protocol.runs import OutOfTimeError, load, run_all, run_grid
 from benchmarks.protocol.variants import VARIANTS
 from benchmarks.protocol.versions import VERSIONS
 
@@ -29,7 +29,8 @@ def main() -> int:
             if given.only in (None, name):
                 for problem in problems[:: -1 if given.backwards else 1]:
                     horizon = problem.make().horizon
-                    run_all(name, problem, RIVALS | fixed(horizon), seeds, until)
+                    run_all(name, problem, RIVALS, seeds, until)
+                    run_grid(name, problem, fixed(horizon), seeds, until)
                     _say(name, problem.name)
         if given.only is None:
             for file, (problems, seeds), makers in (

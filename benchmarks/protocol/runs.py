@@ -14,6 +14,7 @@ from benchmarks.protocol.configurations import FEW_SEEDS, Maker
 from benchmarks.protocol.problems import Problem
 
 HERE = Path(__file__).parent / "results"
+FIRST_SEEDS, FINALISTS = 10, 12  # of the fixed configurations
 Regrets = dict[str, dict[str, list[float]]]  # problem, configuration
 
 
@@ -45,24 +46,35 @@ def run_all(
 ) -> None:
     """Run what is missing, and write each result as soon as it is there."""
     done = load(file).get(problem.name, {})
-    missing = {name: make for name, make in makers.items() if name not in done}
+    wanted = {name: seeds[: FEW_SEEDS.get(name, len(seeds))] for name in makers}
+    missing = [name for name in makers if len(done.get(name, [])) < len(wanted[name])]
     if not missing:
         return
     model = problem.make()
     best = model.optimal_gains(tol=1e-5).sum(1, model.horizon)
-    for name, make in missing.items():
+    for name in missing:
         if time.monotonic() > until:
             raise OutOfTimeError
-        start = time.process_time()
-        mine = seeds[: FEW_SEEDS.get(name, len(seeds))]
-        regret = [best - _total(model, make, seed) for seed in mine]
+        before = done.get(name, [])
+        start, more = time.process_time(), wanted[name][len(before) :]
+        regret = [best - _total(model, makers[name], seed) for seed in more]
         seconds = time.process_time() - start
         _append(file, {
             "problem": problem.name, "configuration": name, "first_seed": seeds.start,
             "best": best, "horizon": model.horizon, "version": wd.__version__,
-            "microseconds": round(1e6 * seconds / len(mine) / model.horizon, 3),
-            "regret": [round(x, 4) for x in regret],
+            "microseconds": round(1e6 * seconds / len(more) / model.horizon, 3),
+            "regret": before + [round(x, 4) for x in regret],
         })  # fmt: skip
+
+
+def run_grid(
+    file: str, problem: Problem, grid: dict[str, Maker], seeds: range, until: float
+) -> None:
+    """Run every fixed configuration on the first seeds, and the best of them on all."""
+    run_all(file, problem, grid, seeds[:FIRST_SEEDS], until)
+    done = load(file)[problem.name]
+    ranked = sorted(grid, key=lambda name: sum(done[name][:FIRST_SEEDS]))
+    run_all(file, problem, {name: grid[name] for name in ranked[:FINALISTS]}, seeds, until)
 
 
 def _total(model: wd.DriftingMDP, make: Maker, seed: int) -> float:

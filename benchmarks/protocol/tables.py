@@ -26,7 +26,9 @@ def is_fixed(name: str) -> bool:
 
 def best_fixed(found: dict[str, list[float]]) -> str:
     """Return the configuration with the smallest mean regret on these very seeds."""
-    return min(filter(is_fixed, found), key=lambda name: float(np.mean(found[name])))
+    seeds = max(len(regret) for name, regret in found.items() if is_fixed(name))
+    finalists = [name for name in found if is_fixed(name) and len(found[name]) == seeds]
+    return min(finalists, key=lambda name: float(np.mean(found[name])))
 
 
 def ratio(mine: list[float], other: list[float]) -> tuple[float, float, float]:
@@ -68,13 +70,13 @@ def _losses(found: Regrets, problems: list[Problem]) -> str:
                 r = ratio(mine[name], mine[other])
                 if r[0] > limit:
                     lines.append(
-                        f"| {p.name} | {_T(p)} | {other}, by `{name.split()[0]}` | {_cell(r)} "
+                        f"| {p.name} | {_steps(p)} | {other}, by `{name.split()[0]}` | {_cell(r)} "
                         f"| {np.mean(mine[name]):.0f} | {_best(p):,.0f} |"
                     )
     return "\n".join(lines) if len(lines) > 2 else "None."
 
 
-def _T(p: Problem) -> str:
+def _steps(p: Problem) -> str:
     return f"{horizons()[p.name][0]:,}"
 
 
@@ -119,7 +121,7 @@ def _each(found: Regrets, problems: list[Problem]) -> str:
             _cell(ratio(mine[NEWEST], mine[WSTAR])),
         ]
         lines.append(
-            f"| {p.name} | {p.drift} | {_T(p)} | {best} | {100 * share:.2f} % | "
+            f"| {p.name} | {p.drift} | {_steps(p)} | {best} | {100 * share:.2f} % | "
             f"{' | '.join(cells)} |"
         )
     return "\n".join(lines)
