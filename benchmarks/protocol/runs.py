@@ -14,7 +14,8 @@ from benchmarks.protocol.configurations import FEW_SEEDS, Maker
 from benchmarks.protocol.problems import Problem
 
 HERE = Path(__file__).parent / "results"
-FIRST_SEEDS, FINALISTS = 10, 12  # of the fixed configurations
+ROUNDS = ((1000, 3), (30, 10), (12, 1000))  # of the fixed: how many go on, for how many seeds
+BEFORE = {3: 0, 10: 3, 1000: 10}  # the seeds that decide who goes on
 Regrets = dict[str, dict[str, list[float]]]  # problem, configuration
 
 
@@ -70,11 +71,12 @@ def run_all(
 def run_grid(
     file: str, problem: Problem, grid: dict[str, Maker], seeds: range, until: float
 ) -> None:
-    """Run every fixed configuration on the first seeds, and the best of them on all."""
-    run_all(file, problem, grid, seeds[:FIRST_SEEDS], until)
-    done = load(file)[problem.name]
-    ranked = sorted(grid, key=lambda name: sum(done[name][:FIRST_SEEDS]))
-    run_all(file, problem, {name: grid[name] for name in ranked[:FINALISTS]}, seeds, until)
+    """Run every fixed configuration on a few seeds, the better ones on more, the best on all."""
+    names = list(grid)
+    for kept, n in ROUNDS:
+        done = load(file).get(problem.name, {})
+        names = sorted(names, key=lambda name: sum(done.get(name, [])[: BEFORE[n]]))[:kept]
+        run_all(file, problem, {name: grid[name] for name in names}, seeds[:n], until)
 
 
 def _total(model: wd.DriftingMDP, make: Maker, seed: int) -> float:

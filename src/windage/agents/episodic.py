@@ -7,7 +7,7 @@ the algorithm itself, line by line.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,6 +51,9 @@ class EpisodicAgent(Agent):
     squares
         Whether the variance of rewards is needed.
     """
+
+    replays: ClassVar[bool] = True
+    """Whether `kernels.replay` takes in a history for it: nobody else decides or learns with it."""
 
     def __init__(
         self,

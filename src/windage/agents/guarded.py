@@ -20,10 +20,10 @@ from windage.agents.base import Agent, quietly
 from windage.agents.blocks import BorlExplanation
 from windage.agents.borl import BORL
 from windage.agents.forgetting import Forgetting, MultiScaleExplanation, explained
-from windage.agents.multiscale import declared
+from windage.agents.multiscale import declared, undeclared
 from windage.agents.swucrl2cw import SWUCRL2CW
 from windage.agents.thinker import Constants, Thinker
-from windage.errors import CallOrderError, InputError
+from windage.errors import CallOrderError
 from windage.inputs import as_horizon, as_seed
 from windage.learn.radii import Radii
 from windage.learn.scales import windows_for
@@ -44,6 +44,7 @@ class _Anchor(SWUCRL2CW):
     """SWUCRL2-CW in one block, which admits actions and lets a multi-scale learner choose."""
 
     id: ClassVar[str] = "multi-scale-anchor"
+    replays: ClassVar[bool] = False
     thinker: Thinker
 
     @property
@@ -91,12 +92,7 @@ class _Anchor(SWUCRL2CW):
             self.t += n
             if how == NOT_CONVERGED:
                 raise self._not_converged()
-            raise InputError(
-                f"{block.rewards[n]} is not in the declared range {self.reward_range}",
-                field="reward",
-                where=f"t={self.t}",
-                fix="declare a wider reward_range",
-            )
+            raise undeclared(float(block.rewards[n]), self._scale, self.t)
         return int(state)
 
     def _played(self, state: int) -> int:
@@ -290,7 +286,8 @@ class MultiScaleGuarded(BORL):
         if self._thinker.t != self.t:
             raise ValueError("t")
 
-    def _restored_runner(self, data: bytes) -> Agent:
+    def _restored_runner(self, data: bytes, since: int) -> Agent:
+        del since
         anchor = _Anchor.from_state(data)
         anchor.thinker = self._thinker
         return anchor

@@ -17,8 +17,6 @@ the learner did on others. No theorem bounds its regret; `MultiScaleGuarded` pla
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -27,8 +25,10 @@ from numpy.typing import NDArray
 from windage.agents.base import Agent
 from windage.agents.episodes import Episode
 from windage.agents.forgetting import Forgetting, MultiScaleExplanation, explained
+from windage.agents.scale import Scale
 from windage.agents.thinker import Constants, Thinker
 from windage.errors import CallOrderError, InputError
+from windage.inputs import as_real
 from windage.learn.scales import windows_for
 from windage.spaces import StateActions
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from windage.kernels.play import Block
     from windage.kernels.world import World
 
-__all__ = ["MultiScale", "declared"]
+__all__ = ["MultiScale", "declared", "undeclared"]
 
 
 class MultiScale(Agent):
@@ -116,40 +116,25 @@ class MultiScale(Agent):
         pair = self.space.pair(state, action)
         multiscale.observe(self._thinker.kernel, pair, reward, s_next)
 
-    @contextmanager
-    def in_step(self) -> Iterator[None]:
-        """Keep the clock with what was learned whatever interrupts them."""
-        try:
-            yield
-        except BaseException:
-            if self._thinker.t != self.t:
-                self.t, self._pending = self._thinker.t, None
-                self.last_state = int(self._thinker.scales.kernel.clock[2])
-            raise
+    def _reached(self) -> tuple[int, int | None]:
+        t = self._thinker.t
+        return t, int(self._thinker.scales.kernel.clock[2]) if t > 1 else None
 
     def play(self, world: World, state: int, block: Block) -> int:
         """Play a whole block in one compiled loop; returns the state it ends in."""
         from windage.kernels import multiscale
-        from windage.kernels.rules import PLAYED
 
         self._thinker.make_room(block.states.size)
-        state, n, how = multiscale.play(self._thinker.kernel, world, state, self.t, *block)
-        if how != PLAYED:
-            self.last_state = int(state)
-            self.t += n
-            self._check_reward(block.rewards[n])
+        state, n = multiscale.play(self._thinker.kernel, world, state, self.t, *block)
+        if n < block.states.size:
+            raise undeclared(float(block.rewards[n]), self._scale, self.t + n)
         return int(state)
 
     def _check_reward(self, reward: object) -> float:
-        try:
-            return super()._check_reward(reward)
-        except InputError as err:
-            raise InputError(
-                err.problem,
-                field=err.field,
-                where=f"t={self.t}",
-                fix=f"{err.fix}; if rewards may be larger or smaller, declare their reward_range",
-            ) from None
+        value = as_real(reward, "reward")
+        if not self._scale.least <= value <= self._scale.most:
+            raise undeclared(value, self._scale, self.t)
+        return value
 
     def preload(self, s: int, a: int, reward: float, s_next: int) -> None:
         """Learn from a step somebody took before t = 1; older ones first.
@@ -205,6 +190,16 @@ class MultiScale(Agent):
         self._thinker.restore(arrays, values["epoch"])
         if self._thinker.t != self.t:
             raise ValueError("t")
+
+
+def undeclared(reward: float, scale: Scale, t: int) -> InputError:
+    """Return what to raise if a reward at time t is outside the declared range."""
+    return InputError(
+        f"{reward} is not in the declared range [{scale.least:g}, {scale.most:g}]",
+        field="reward",
+        where=f"t={t}",
+        fix="declare a wider reward_range: windows are compared by the likelihood of rewards",
+    )
 
 
 def declared(reward_range: Any) -> tuple[float, float]:

@@ -59,7 +59,7 @@ def replay(agent: Agent, steps: Steps) -> NDArray[np.int64]:
     """
     if not agent.has_loop():
         return _step_by_step(agent, steps)
-    if isinstance(agent, EpisodicAgent):
+    if isinstance(agent, EpisodicAgent) and agent.replays:
         return _compiled(agent, steps)
     if isinstance(agent, Relay):
         return _in_turn(agent, steps)

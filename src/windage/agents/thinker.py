@@ -136,7 +136,8 @@ class Thinker:
 
     def make_room(self, samples: int) -> None:
         """See to it that so many more samples fit."""
-        if self.scales.make_room(samples):
+        self.scales.make_room(samples)
+        if self.scales.kernel is not self.kernel.belief.scales:
             self._use_scales()
 
     def _use_scales(self) -> None:
@@ -154,10 +155,12 @@ class Thinker:
 
     def preload(self, pair: int, reward: float, after: int) -> None:
         """Learn from a sample of the time before t = 1."""
-        self.make_room(1)
         low, high = self.kernel.low, self.kernel.high
-        self.scales.add(pair, (reward - low) / (high - low), after)
-        self.scales.ahead = self.scales.taken
+        try:
+            self.scales.add(pair, (reward - low) / (high - low), after)
+        finally:  # whether or not it was cut short before
+            self.scales.ahead = self.scales.taken
+        self.make_room(0)
 
     def survivors(self) -> dict[str, NDArray[Any]]:
         """Return the arrays, beside those of the scales, that must survive a restart."""

@@ -18,7 +18,7 @@ from windage.kernels.compiled import compiled, inlined
 from windage.kernels.plan import GAIN, SPAN, SWEEPS
 from windage.kernels.random import uniform
 from windage.kernels.replan import improve
-from windage.kernels.rules import FIRST, GOING_ON, LENGTH, OUT_OF_RANGE, PLAYED, VISITS
+from windage.kernels.rules import FIRST, GOING_ON, LENGTH, VISITS
 from windage.kernels.scales import take
 from windage.kernels.world import step
 
@@ -146,7 +146,10 @@ def observe(learner, p, reward, after):
 
 @compiled
 def play(learner, world, state, t, states, pairs, rewards, means):
-    """Act, observe, learn; returns the last state, the steps played and how it ended."""
+    """Act, observe, learn; returns the last state and the steps played.
+
+    It ends before a reward that is not accepted, which it leaves in `rewards`.
+    """
     for i in range(states.size):
         prepare(learner, t, state)
         p = learner.policy[np.uint64(state)]
@@ -154,8 +157,8 @@ def play(learner, world, state, t, states, pairs, rewards, means):
         pairs[i] = p
         means[i], rewards[i], after = step(world, t, p)
         if not learner.low <= rewards[i] <= learner.high:
-            return state, i, OUT_OF_RANGE
+            return state, i
         learn(learner, p, rewards[i], after)
         state = after
         t += 1
-    return state, states.size, PLAYED
+    return state, states.size

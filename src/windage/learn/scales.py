@@ -88,21 +88,21 @@ class Scales:
         self.windows = windows
         self._weighing = weighing or Weighing()
         self._all_cells = space.n_pairs * space.n_states
-        self._room = min(self._all_cells, _ROOM)
+        room = min(self._all_cells, _ROOM)
         ring = windows[-2] if len(windows) > 1 else 1
         require_memory(
-            16.0 * ring + 48.0 * space.n_pairs * len(windows) + self._bytes(self._room),
+            16.0 * ring + 48.0 * space.n_pairs * len(windows) + self._bytes(room),
             "horizon",
             fix="make an agent with a smaller horizon, or one with a window",
         )
-        self.kernel = self._empty(ring)
+        self.kernel = self._empty(ring, room)
 
     def _bytes(self, room: int) -> float:
         """Return how much memory so many cells take."""
         table = self._all_cells if self._all_cells <= _TABLE else 4 * room
         return 4.0 * table + 4.0 * room * (3 + len(self.windows))
 
-    def _empty(self, ring: int) -> Kernel:
+    def _empty(self, ring: int, room: int) -> Kernel:
         from windage.kernels.legacy import Legacy
         from windage.kernels.scales import SAMPLE
         from windage.kernels.scales import Scales as Kernel
@@ -119,7 +119,7 @@ class Scales:
             apart=self._weighing.apart,
             clock=np.zeros(3, np.int64),
             ring=np.zeros(ring, SAMPLE),
-            cells=self._blank_cells(),
+            cells=self._blank_cells(room),
             visits=np.zeros((n, K)),
             sums=np.zeros((n, K)),
             world=np.tile(prior, (2, 1)),
@@ -128,45 +128,43 @@ class Scales:
             omega=np.zeros(K),
         )
 
-    def _blank_cells(self) -> Cells:
+    def _blank_cells(self, room: int) -> Cells:
         from windage.kernels.cells import NONE, Cells
 
         hashed = self._all_cells > _TABLE
-        places = 1 << max(4, (2 * self._room - 1).bit_length()) if hashed else self._all_cells
+        places = 1 << max(4, (2 * room - 1).bit_length()) if hashed else self._all_cells
         return Cells(
             n_states=self.space.n_states,
             hashed=hashed,
             met=np.zeros(1, np.int64),
             table=np.zeros(places, np.int32),
-            pair=np.zeros(self._room, np.int32),
-            state=np.zeros(self._room, np.int32),
-            older=np.zeros(self._room, np.int32),
+            pair=np.zeros(room, np.int32),
+            state=np.zeros(room, np.int32),
+            older=np.zeros(room, np.int32),
             newest=np.full(self.space.n_pairs, NONE, np.int32),
-            counts=np.zeros((self._room, len(self.windows)), np.int32),
+            counts=np.zeros((room, len(self.windows)), np.int32),
         )
 
     @property
     def room(self) -> int:
         """How many cells there is room for."""
-        return self._room
+        return self.kernel.cells.pair.size
 
-    def make_room(self, samples: int) -> bool:
-        """See to it that so many more samples fit; returns whether `kernel` was replaced."""
+    def make_room(self, samples: int) -> None:
+        """See to it that so many more samples fit; `kernel` may be another one afterwards."""
         from windage.kernels.cells import enter
 
         old = self.kernel.cells
         n = int(old.met[0])
         needed = min(n + samples, self._all_cells)
-        if needed <= self._room:
-            return False
+        if needed <= self.room:
+            return
         room = min(2 * needed, self._all_cells)
         require_memory(self._bytes(room), "horizon", fix="use an agent with a window")
-        self._room = room
-        cells = self._blank_cells()
+        cells = self._blank_cells(room)
         enter(cells, old.pair[:n], old.state[:n])
         cells.counts[:n] = old.counts[:n]
         self.kernel = self.kernel._replace(cells=cells)
-        return True
 
     def add(self, pair: int, reward: float, after: int) -> None:
         """Learn from one more sample, its reward in [0, 1]."""

@@ -180,7 +180,7 @@ class TestInput:
     def test_rewards_outside_the_range_are_refused(self):
         agent = wd.MultiScale(SPACE, horizon=10)
         a = agent.act(0)
-        with pytest.raises(wd.InputError, match=r"reward.*declare their reward_range"):
+        with pytest.raises(wd.InputError, match=r"reward.*declare a wider reward_range"):
             agent.observe(0, a, 1.5, 1)
         with pytest.raises(wd.InputError, match=r"reward_range: None is no range"):
             wd.MultiScale(SPACE, horizon=10, reward_range=None)
@@ -190,7 +190,7 @@ class TestInput:
     def test_a_run_stops_before_such_a_reward(self):
         model = world(300, noise=wd.Noise.gaussian(1.0))
         agent = wd.MultiScale(SPACE, horizon=300)
-        with pytest.raises(wd.InputError, match=r"reward at t=\d+: .*declare their reward_range"):
+        with pytest.raises(wd.InputError, match=r"reward at t=\d+: .*declare a wider reward_range"):
             wd.run(model, agent, seed=1)
         assert agent.t == agent._thinker.t
         wide = wd.MultiScale(SPACE, horizon=300, reward_range=(-9, 9))
