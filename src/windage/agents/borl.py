@@ -15,21 +15,24 @@ its own for each (E23), the last block divided by H too (E24).
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from windage import masters
+from windage.agents.arms import as_arms, odd_arms
 from windage.agents.base import Agent, quietly, warn
 from windage.agents.blocks import Arm, Blocks, BorlExplanation
 from windage.agents.borl_state import require_possible_blocks, require_same_runner
 from windage.agents.choices import Choices
+from windage.agents.explain import Explanation
 from windage.agents.recent import Recent
 from windage.agents.relay import Relay
 from windage.agents.swucrl2cw import SWUCRL2CW
-from windage.errors import CallOrderError, GuaranteeWarning, InputError
-from windage.inputs import LAST_TIME, as_choice, as_integer, as_real
+from windage.errors import CallOrderError, GuaranteeWarning, InputError, ParameterWarning
+from windage.inputs import LAST_TIME, as_choice, as_integer
 from windage.learn import tuning
 from windage.learn.adapting import horizons_to_adapt
 from windage.learn.radii import Radii
@@ -97,7 +100,7 @@ class BORL(Relay):
         grid = tuning.borl_grid(as_space(space), horizon)
         super().__init__(space, horizon=horizon, seed=seed, reward_range=reward_range)
         own = [(W, eta) for W in grid.windows for eta in grid.widenings]
-        self.arms = own if arms is None else _arms(arms)
+        self.arms = own if arms is None else as_arms(arms)
         """The pairs (W, eta), one for each arm of the master, duplicates kept."""
         self._given_arms = arms is not None
         self.block_length = grid.block_length
@@ -139,13 +142,17 @@ class BORL(Relay):
             )
         elif master.said:
             missing += [master.said, self._when_it_learns()]
-        missing += [f"Theorem 2 does not speak of {words}" for words in self._own_ways()]
+        if self._own_ways():
+            missing.append(f"Theorem 2 does not speak of {', '.join(self._own_ways())}")
         if not self.radii.keeps_guarantee:
             missing.append(f"{self.radii.label} radii do not cover the truth as the theorem needs")
         if self.space.n_states > 1 and all(eta == 0.0 for _, eta in self.arms):
             missing.append("the theorem needs a positive widening")
         if missing:
             warn("; ".join(missing), GuaranteeWarning, stacklevel=3)
+        odd = odd_arms(self.arms, self.horizon, given=self._given_arms)
+        if odd:
+            warn("; ".join(odd), ParameterWarning, stacklevel=3)
 
     def _when_it_learns(self) -> str:
         """Say what it would take: the paper's grid grows with T, own arms do not."""
@@ -248,8 +255,13 @@ class BORL(Relay):
             arm=self._choices.arm(self._block),
             arms=tuple(arms),
             gamma=self._choices.master.raw_gamma,
-            learner=self._runner.explain(s),
+            learner=self._explained(s),
         )
+
+    def _explained(self, s: int) -> Explanation:
+        """Return what the learner of this block says, in the time of the run."""
+        said: Explanation = self._runner.explain(s)
+        return replace(said, start=said.start + self._since - 1)
 
     def configuration(self) -> dict[str, Any]:
         """Return the arguments this agent was made with, as plain data."""
@@ -284,21 +296,3 @@ class BORL(Relay):
     def _restored_runner(self, data: bytes, since: int) -> Agent:
         del since
         return SWUCRL2CW.from_state(data)
-
-
-def _arms(value: Any) -> list[tuple[int, float]]:
-    """Return own arms, or say which of them is impossible."""
-    fix = "pass pairs (W, eta), such as [(100, 0.0), (1000, 0.1)]"
-    try:
-        pairs = [tuple(arm) for arm in value]
-    except TypeError:
-        raise InputError(f"{value!r} are no arms", field="arms", fix=fix) from None
-    if not pairs:
-        raise InputError("there are none", field="arms", fix=fix)
-    found = []
-    for i, pair in enumerate(pairs):
-        if len(pair) != 2:
-            raise InputError(f"{pair!r} is no arm", field=f"arms[{i}]", fix=fix)
-        W = as_integer(pair[0], f"arms[{i}]: window", low=1, high=LAST_TIME)
-        found.append((W, as_real(pair[1], f"arms[{i}]: widening", low=0.0, high=2.0)))
-    return found

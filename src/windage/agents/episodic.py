@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from windage.agents.base import Agent, warn
+from windage.agents import notices
+from windage.agents.base import Agent
 from windage.agents.blob import array_like
 from windage.agents.episodes import Episode, Episodes
 from windage.agents.pace import Pace, rules_of
 from windage.agents.scale import LARGEST
 from windage.agents.survival import require_possible, survivors
-from windage.errors import CallOrderError, GuaranteeWarning, ParameterWarning
+from windage.errors import CallOrderError
 from windage.inputs import LAST_TIME, as_integer, require_memory
 from windage.learn.confidence import blank_plan
 from windage.learn.evi import not_converged
@@ -121,8 +122,8 @@ class EpisodicAgent(Agent):
 
         pair = learner.act(self._learner, self.t, state)
         if self._learner.now[1] == self.t:  # a new episode has looked at the means
-            self._notice_scale()
-            self._notice_draws()
+            notices.scale(self)
+            notices.draws(self)
         if pair < 0:
             raise self._not_converged()
         return int(self.space.action_of[pair])
@@ -136,7 +137,7 @@ class EpisodicAgent(Agent):
         self._make_room(1)
         learner.observe(self._learner, t, pair, reward, s_next)
         if self._learner.rules.rounded:
-            self._notice_rounding(reward, reward)
+            notices.rounding(self, reward, reward)
 
     def _origin(self) -> int:
         """Return the time at which the learner's own clock stood at 0."""
@@ -163,10 +164,10 @@ class EpisodicAgent(Agent):
 
         self._make_room(block.states.size)
         state, n, how = learner.play(self._learner, world, state, self.t, *block)
-        self._notice_scale()
-        self._notice_draws()
+        notices.scale(self)
+        notices.draws(self)
         if self._learner.rules.rounded and n > 0:
-            self._notice_rounding(float(block.rewards[:n].min()), float(block.rewards[:n].max()))
+            notices.rounding(self, float(block.rewards[:n].min()), float(block.rewards[:n].max()))
         if how != PLAYED:
             self.last_state = int(state)
             self.t += n
@@ -174,50 +175,6 @@ class EpisodicAgent(Agent):
                 raise self._not_converged()
             raise self._scale.refusal(float(block.rewards[n]), self.t)
         return int(state)
-
-    def _notice_scale(self) -> None:
-        """Warn once if mean rewards are clearly outside [0, 1], where the learner sees nothing.
-
-        The noise of a mean over n visits is 1 / sqrt(n); five times that is no accident.
-        """
-        if self.reward_range is None and not self._warned:
-            n, mean = self._learner.sets["visits"], self._learner.sets["mean"]
-            away = np.maximum(mean - 1.0, -mean) * np.sqrt(n) > 5.0
-            if away.any():
-                self._warned = True
-                warn(
-                    f"a mean reward of {mean[np.argmax(away)]:g} lies outside [0, 1], where all "
-                    "rewards look alike to the learner: declare a reward_range",
-                    ParameterWarning,
-                    stacklevel=5,
-                )
-
-    def _notice_draws(self) -> None:
-        """Warn once of a drawn model that was played without being solved.
-
-        Where a draw only breaks ties (`learner.drawn`), any policy keeps the guarantee.
-        """
-        from windage.kernels.plan import UNSOLVED
-
-        if self._learner.plan.answer[UNSOLVED] > 0.0 and not self._warned_of_draws:
-            self._warned_of_draws = True
-            warn(
-                "a drawn model was not solved to 1 / sqrt(t) in 2,000 sweeps: the policy found so "
-                "far is played, as it will be again",
-                GuaranteeWarning,
-                stacklevel=5,
-            )
-
-    def _notice_rounding(self, least: float, most: float) -> None:
-        """Warn once of rewards that are rounded to 0 or 1 though they are nowhere near."""
-        if self.reward_range is None and not self._warned and not -0.5 <= least <= most <= 1.5:
-            self._warned = True
-            warn(
-                f"a reward of {most if most > 1.5 else least:g} lies outside [0, 1] and is rounded "
-                "to 0 or 1: declare a reward_range",
-                ParameterWarning,
-                stacklevel=5,
-            )
 
     def _make_room(self, samples: int) -> None:
         self._window.make_room(samples)
