@@ -69,6 +69,7 @@ _ROOMS = (
     "agents",
     "envs",
     "gym",
+    "logs",
     "masters",
     "online",
     "schedules",
@@ -126,6 +127,7 @@ __all__ = [
     "gym",
     "load",
     "load_results",
+    "logs",
     "masters",
     "online",
     "optimal_widening",
@@ -140,7 +142,18 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from windage import agents, envs, gym, masters, online, schedules, simulate, streams, testing
+    from windage import (
+        agents,
+        envs,
+        gym,
+        logs,
+        masters,
+        online,
+        schedules,
+        simulate,
+        streams,
+        testing,
+    )
     from windage.agents.binned import Binned
     from windage.agents.borl import BORL
     from windage.agents.diffq import DifferentialQ

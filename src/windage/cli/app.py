@@ -10,6 +10,7 @@ from windage.cli import (
     agent_check,
     catalogue,
     demo,
+    inspect,
     models,
     paper,
     plan,
@@ -40,6 +41,7 @@ app.command("check")(models.check)
 app.command("plan")(plan.plan)
 app.command("paper")(paper.paper)
 app.command("check-agent")(agent_check.check_agent)
+app.command("inspect")(inspect.inspect)
 
 
 def _version(wanted: bool) -> None:

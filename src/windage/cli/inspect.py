@@ -1,0 +1,85 @@
+"""`windage inspect`: what a log of the past says of the world it comes from."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from windage.cli.places import require_place
+from windage.cli.progress import Progress
+from windage.cli.settings import parse_settings
+from windage.cli.tables import print_text
+from windage.errors import InputError
+
+
+def inspect(
+    log: Annotated[Path, typer.Argument(help="A .csv or .parquet file, one line a step.")],
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", help="The page; LOG.html in out if not said.")
+    ] = None,
+    columns: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--column", metavar="ROLE=NAME",
+            help="Which column is t, state, action, reward or next_state; may be given often.",
+        ),
+    ] = None,
+    separator: Annotated[
+        str | None, typer.Option(metavar="CHAR", help="What stands between cells of a CSV file.")
+    ] = None,
+    rewards: Annotated[
+        str | None,
+        typer.Option(
+            "--range", metavar="LOW,HIGH", help="The least and the largest possible reward."
+        ),
+    ] = None,
+    model: Annotated[
+        Path | None, typer.Option("--model", help="Also save the fitted model, as .npz.")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Of the logs that are drawn for comparison.")] = 0,
+    draws: Annotated[int, typer.Option(help="How many of them.")] = 200,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
+) -> None:  # fmt: skip
+    """Say where a log of past steps drifted and by how much, and draw it."""
+    from windage.logs import read_log
+    from windage.logs.page import require_html
+
+    target = output or Path("out") / f"{log.stem}.html"
+    require_html(target)
+    for place in [target, *([model] if model else [])]:
+        require_place(place)
+    named = {role: str(name) for role, name in parse_settings(columns or [], "--column").items()}
+    span = None if rewards is None else _range(rewards)
+    with Progress() as progress:
+        progress("reading")
+
+        def read(done: int, total: int) -> None:
+            progress(f"reading {100 * done // max(total, 1)} %")
+
+        steps = read_log(log, columns=named, separator=separator, reward_range=span, progress=read)
+        found = steps.inspect(seed=seed, draws=draws, progress=progress)
+        progress("drawing")
+        found.save(target)
+        if model is not None:
+            found.model.save(model)
+    if as_json:
+        print(json.dumps(found.data() | {"page": str(target)}, indent=2))
+        return
+    for text in found.words():
+        print_text(text)
+    print(f"page: {target}")
+    if model is not None:
+        print(f"model: {model}")
+
+
+def _range(text: str) -> tuple[float, float]:
+    try:
+        low, high = (float(part) for part in text.split(","))
+    except ValueError:
+        raise InputError(
+            f"{text!r} is no range", field="--range", fix="write --range LOW,HIGH"
+        ) from None
+    return low, high

@@ -1,0 +1,190 @@
+"""A drifting model of a log, as fine in time as the log can tell.
+
+The log is cut into K blocks of time. In each, the estimate of a pair is that of its visits there
+and of some visits' worth of its mean over the whole log. K, and how many visits that is, are chosen
+by how well the model of every second step predicts the other steps, for rewards and for transitions
+apart: one may move while the other stands still.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from windage.drift import DriftingMDP
+from windage.errors import InputError
+from windage.inputs import as_integer
+from windage.logs.blocks import Blocks, count_blocks
+from windage.logs.log import Log
+from windage.noise import Noise
+
+__all__ = ["Fit", "fit"]
+
+Reals = NDArray[np.float64]
+
+_BORROWED = (2.0, 10.0, 50.0)
+_FINEST = 64
+_DENSE = 1 << 24  # numbers in all knots together: larger models are sparse
+_SMALLEST = 1e-4  # variance of a reward in [0, 1]
+
+
+class Fit(NamedTuple):
+    """The model, and in how many blocks of time its rewards and its transitions move."""
+
+    model: DriftingMDP
+    reward: Choice
+    transition: Choice
+
+    @property
+    def blocks(self) -> int:
+        """The finer of the two."""
+        return max(self.reward.blocks, self.transition.blocks)
+
+
+class Choice(NamedTuple):
+    """How fine in time one half of a model is, and why."""
+
+    blocks: int
+    borrowed: float
+    """How many visits' worth of the mean over the whole log each estimate takes."""
+    scores: dict[int, float]
+    """By how much K blocks predict a step better than one, in natural logarithms a step."""
+
+
+def fit(log: Log, blocks: int | None = None) -> Fit:
+    """Return the model of a log."""
+    halves = count_blocks(log, halves=True)
+    finest = min(halves[0].count, _FINEST)
+    choices = [2**k for k in range(finest.bit_length())]
+    if blocks is not None and as_integer(blocks, "blocks", low=1) not in choices:
+        raise InputError(
+            f"{blocks} blocks cannot be made of {log.steps:,} steps",
+            field="blocks",
+            fix="one of " + ", ".join(map(str, choices)),
+        )
+    allowed = [blocks] if blocks else choices
+    reward = _choose(halves, _reward_score, allowed, log.steps)
+    transition = _choose(halves, _transition_score, allowed, log.steps)
+    model = _model(log, _summed(halves), reward, transition)
+    return Fit(model, reward, transition)
+
+
+def _choose(
+    halves: list[Blocks],
+    score: Callable[[Blocks, Blocks, float], float],
+    choices: list[int],
+    steps: int,
+) -> Choice:
+    """Return the number of blocks, and what to borrow, that predict best; the fewest of equals."""
+    scored: dict[tuple[int, float], float] = {}
+    for K in choices:
+        even, odd = (half.merged(K) for half in halves)
+        for borrowed in _BORROWED:
+            both = score(even, odd, borrowed) + score(odd, even, borrowed)
+            scored[K, borrowed] = both / steps
+    K, borrowed = max(scored, key=lambda choice: (scored[choice], -choice[0]))
+    best = {k: max(scored[k, borrow] for borrow in _BORROWED) for k in choices}
+    return Choice(K, borrowed, {k: best[k] - best[choices[0]] for k in choices})
+
+
+def _summed(halves: list[Blocks]) -> Blocks:
+    even, odd = halves
+    return replace(
+        even,
+        visits=even.visits + odd.visits,
+        sums=even.sums + odd.sums,
+        squares=even.squares + odd.squares,
+        moves=even.moves + odd.moves,
+    )
+
+
+def _means(blocks: Blocks, borrowed: float) -> Reals:
+    """Return mean rewards in every block, each leaning on the whole log's."""
+    mean = (blocks.sums.sum(axis=0) + 0.5) / (blocks.visits.sum(axis=0) + 1.0)
+    means = (blocks.sums + borrowed * mean) / (blocks.visits + borrowed)
+    return np.asarray(np.clip(means, 0.0, 1.0))
+
+
+def _chances(blocks: Blocks, borrowed: float) -> Reals:
+    """Return the chance of every cell in every block, leaning on the whole log's."""
+    pair = blocks.cell_pair
+    width = blocks.per_pair(np.ones(pair.size))
+    total = blocks.visits.sum(axis=0) + 0.5 * width
+    row = (blocks.moves.sum(axis=0) + 0.5) / total[pair]
+    return np.asarray((blocks.moves + borrowed * row) / (blocks.visits + borrowed)[:, pair])
+
+
+def _reward_score(seen: Blocks, other: Blocks, borrowed: float) -> float:
+    """Return how well rewards that were seen predict others, in natural logarithms."""
+    visits = np.maximum(seen.visits, 1)
+    within = (seen.squares - seen.sums**2 / visits).sum(axis=0)
+    spare = np.maximum(np.maximum(seen.visits - 1, 0).sum(axis=0), 1)
+    variance = np.maximum(within / spare, _SMALLEST)
+    m = _means(seen, borrowed)
+    error = (other.squares - 2 * m * other.sums + m**2 * other.visits).sum(axis=0)
+    density = error / variance + other.visits.sum(axis=0) * np.log(variance)
+    return -0.5 * float(density.sum())
+
+
+def _transition_score(seen: Blocks, other: Blocks, borrowed: float) -> float:
+    """Return how well moves that were seen predict others, in natural logarithms."""
+    return float((other.moves * np.log(_chances(seen, borrowed))).sum())
+
+
+def _model(log: Log, blocks: Blocks, reward: Choice, transition: Choice) -> DriftingMDP:
+    """Return the model that passes through the estimates in the middle of each block."""
+    S, P, T = log.space.n_states, log.space.n_pairs, log.steps
+    fine = blocks.merged(max(reward.blocks, transition.blocks))
+    knots = _middles(fine)
+    knots = knots if knots[0] == 1 else np.concatenate([[1], knots])
+    parts = blocks.merged(reward.blocks), blocks.merged(transition.blocks)
+    means = _between(knots, _middles(parts[0]), _means(parts[0], reward.borrowed))
+    chances = _between(knots, _middles(parts[1]), _chances(parts[1], transition.borrowed))
+    dense = knots.size * P * S <= _DENSE
+    rows = [_rows(blocks, row, P, S, dense=dense) for row in chances]
+    return DriftingMDP(log.space, knots, means, rows, horizon=T, noise=_noise(log, fine))
+
+
+def _middles(blocks: Blocks) -> NDArray[np.int64]:
+    """Return the time, from 1 on, in the middle of each block."""
+    starts = np.concatenate([[0], blocks.ends[:-1]])
+    return np.asarray((starts + blocks.ends) // 2 + (blocks.ends - starts > 0))
+
+
+def _between(times: NDArray[np.int64], known: NDArray[np.int64], values: Reals) -> Reals:
+    """Return values at times, on the straight line between those known before and after."""
+    right = np.clip(np.searchsorted(known, times), 1, max(known.size - 1, 1))
+    if known.size == 1:
+        return np.repeat(values, times.size, axis=0)
+    left = right - 1
+    weight = np.clip((times - known[left]) / (known[right] - known[left]), 0.0, 1.0)[:, None]
+    return np.asarray((1 - weight) * values[left] + weight * values[right])
+
+
+def _rows(blocks: Blocks, cells: Reals, pairs: int, states: int, *, dense: bool) -> Reals:
+    from scipy.sparse import csr_array
+
+    shape = (pairs, states)
+    rows = csr_array((cells, (blocks.cell_pair, blocks.cell_next)), shape=shape)
+    rows = csr_array(rows.multiply(1.0 / rows.sum(axis=1)[:, None]))
+    found: Reals = rows.toarray() if dense else rows
+    return found
+
+
+def _noise(log: Log, blocks: Blocks) -> Noise:
+    """Return the law of rewards that spreads as those of the log: two values, or a Beta law."""
+    total = blocks.visits.sum(axis=0)
+    mean = blocks.sums.sum(axis=0) / np.maximum(total, 1)
+    if float((total * mean).sum() - blocks.squares.sum()) <= 1e-9 * log.steps:
+        return Noise.bernoulli()  # r^2 = r: nothing but 0 and 1
+    visits = np.maximum(blocks.visits, 1)
+    within = (blocks.squares - blocks.sums**2 / visits).sum()
+    variance = within / max(1, np.maximum(blocks.visits - 1, 0).sum())
+    if variance <= 1e-9:
+        return Noise.none()
+    possible = float((total * mean * (1 - mean)).sum() / total.sum())
+    return Noise.beta(max(possible / variance - 1.0, 0.01))

@@ -1,0 +1,278 @@
+"""What can be said of a log, put together: in words, as plain data, and as a page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NoReturn
+
+from windage.drift import DriftingMDP
+from windage.errors import InputError
+from windage.inputs import as_integer, as_seed
+from windage.logs.blocks import Blocks, count_blocks
+from windage.logs.budgets import Estimate, budgets
+from windage.logs.changes import Segmentation, segment
+from windage.logs.fitting import Fit, fit
+from windage.logs.halves import ALPHA, Drift, HalfTests, half_tests
+from windage.logs.log import Log
+
+__all__ = ["NO_REGRET", "Inspection", "inspect"]
+
+NO_REGRET = (
+    "No regret is printed. A log tells what followed the actions that were taken. What other "
+    "actions would have led to, from then on and in all the states they would have led through, is "
+    "not in it, and least of all where the world drifts and a pair was last played long ago. The "
+    "fitted model can be simulated and has optimal gains; they are those of the model, not of the "
+    "world the log comes from."
+)
+
+_COARSE = 8  # blocks in which budgets are estimated at least: one block cannot differ from itself
+_SHOWN = 10
+
+
+@dataclass(frozen=True, eq=False)
+class Inspection:
+    """What a log says of the world it comes from.
+
+    Attributes
+    ----------
+    log
+        The log.
+    blocks
+        Its counts in blocks of time, as fine as they were made.
+    tests, drifts
+        All half-window tests, and the stretches of time in which they find a change.
+    segmentation
+        The change-point view.
+    fitted
+        The fitted drifting model and how fine it is in time.
+    reward_budget, transition_budget
+        Estimates of B_r and B_p with the null of a world that stands still.
+    budget_blocks
+        In how many blocks of time each was made.
+    """
+
+    log: Log
+    blocks: Blocks
+    tests: HalfTests
+    drifts: list[Drift]
+    segmentation: Segmentation
+    fitted: Fit
+    reward_budget: Estimate
+    transition_budget: Estimate
+    budget_blocks: tuple[int, int]
+
+    @property
+    def model(self) -> DriftingMDP:
+        """The fitted model."""
+        return self.fitted.model
+
+    def regret(self) -> NoReturn:
+        """Refuse: a log does not hold what other actions would have led to."""
+        raise InputError(
+            "a log has no regret: what other actions would have led to is not in it",
+            field="log",
+            fix="simulate agents in inspection.model, and call what they lose the model's",
+        )
+
+    def words(self) -> list[str]:
+        """Return the findings as paragraphs."""
+        return [
+            *self._lines(),
+            *self._coverage(),
+            *self._drift(),
+            *self._budgets(),
+            self._model_words(),
+            NO_REGRET,
+        ]
+
+    def data(self) -> dict[str, Any]:
+        """Return the findings as plain data, for programs."""
+        log, space = self.log, self.log.space
+        return {
+            "lines": log.lines,
+            "steps": log.steps,
+            "unusable": log.unusable_count,
+            "unusable_lines": [one._asdict() for one in log.unusable],
+            "left_out": log.left_out,
+            "gaps": [gap._asdict() for gap in log.gaps()[:1000]],
+            "breaks": log.breaks(),
+            "states": list(log.state_labels),
+            "pairs": space.n_pairs,
+            "unseen": [[log.state_labels[s], a] for s, a in log.unseen()[:1000]],
+            "reward_range": list(log.reward_range),
+            "drifts": [
+                drift._asdict() | {"at": log.when(drift.step), "of": space.describe(drift.pair)}
+                for drift in self.drifts
+            ],
+            "tests": int(self.tests.p_value.size),
+            "change_points": [{"step": cut, "at": log.when(cut)} for cut in self.segmentation.cuts],
+            "budgets": {
+                name: {
+                    "estimate": one.value,
+                    "null_mean": one.null_mean,
+                    "null_95": one.null_high,
+                    "p_value": one.p_value,
+                    "beyond_noise": one.beyond_noise,
+                }
+                for name, one in (("B_r", self.reward_budget), ("B_p", self.transition_budget))
+            },
+            "budget_blocks": list(self.budget_blocks),
+            "model_blocks": {
+                "rewards": self.fitted.reward.blocks,
+                "transitions": self.fitted.transition.blocks,
+            },
+            "notes": log.notes,
+            "regret": None,
+        }
+
+    def save(self, path: str | Path) -> None:
+        """Write the page: one HTML file that opens offline, whole or not at all."""
+        from windage.logs.page import save_page
+
+        save_page(self, path)
+
+    def _lines(self) -> list[str]:
+        log = self.log
+        first, last = log.when(1), log.when(log.steps)
+        found = [
+            f"{log.steps:,} of {log.lines:,} lines can be used, from {first} to {last}: "
+            f"{log.space.n_states} states, {log.space.n_pairs} pairs of state and action, rewards "
+            f"from {log.reward_range[0]:g} to {log.reward_range[1]:g}."
+        ]
+        if log.unusable_count:
+            some = [f"line {u.line}, {u.column}: {u.why}" for u in log.unusable[:_SHOWN]]
+            more = log.unusable_count - len(some)
+            found.append(
+                f"{log.unusable_count:,} lines cannot be used. "
+                + "; ".join(some)
+                + (f"; and {more:,} more." if more else ".")
+            )
+        if log.left_out:
+            found.append(
+                f"{log.left_out:,} steps are left out: they lead to states in which nobody acted."
+            )
+        return [*found, *log.notes]
+
+    def _coverage(self) -> list[str]:
+        log, found = self.log, []
+        if gaps := log.gaps():
+            some = [f"{g.missing:,.6g} step(s) between {g.after} and {g.before}" for g in gaps]
+            more = f", and {len(gaps) - _SHOWN:,} more" if len(gaps) > _SHOWN else ""
+            found.append(f"Time is missing: {'; '.join(some[:_SHOWN])}{more}.")
+        if broken := log.breaks():
+            found.append(
+                f"{broken:,} times a step begins in another state than the one before led to."
+            )
+        if unseen := log.unseen():
+            names = [f"{label!r} in {log.state_labels[s]!r}" for s, label in unseen[:_SHOWN]]
+            more = f", and {len(unseen) - _SHOWN:,} more" if len(unseen) > _SHOWN else ""
+            found.append(
+                f"{len(unseen):,} pairs were never played: {', '.join(names)}{more}. The model "
+                "does not offer them."
+            )
+        return found
+
+    def _drift(self) -> list[str]:
+        log, found = self.log, []
+        tests = f"{self.tests.p_value.size} half-window tests, Holm-corrected at {ALPHA:g}"
+        if not self.drifts:
+            found.append(f"No drift is found ({tests}).")
+        for drift in self.drifts:
+            what = "mean rewards" if drift.kind == "reward" else "transitions"
+            stretch = f"from {log.when(drift.first)} to {log.when(drift.last)}, " * (
+                drift.first != drift.last
+            )
+            found.append(
+                f"Drift of {what}: {stretch}most clearly at {log.when(drift.step)} (step "
+                f"{drift.step:,}), p = {drift.p_value:.2g} ({tests}); most of it in "
+                f"{log.space.describe(drift.pair)}."
+            )
+        cuts = self.segmentation.cuts
+        if cuts:
+            places = ", ".join(log.when(cut) for cut in cuts[:_SHOWN])
+            more = f", and {len(cuts) - _SHOWN} more" if len(cuts) > _SHOWN else ""
+            found.append(
+                f"Cut into {len(cuts) + 1} stretches that each stand still, the log is explained "
+                f"best; a new one begins at {places}{more}."
+            )
+        else:
+            found.append("One stretch that stands still explains the log best.")
+        return found
+
+    def _budgets(self) -> list[str]:
+        found = []
+        both = ("B_r", self.reward_budget), ("B_p", self.transition_budget)
+        for (name, one), blocks in zip(both, self.budget_blocks, strict=True):
+            found.append(
+                f"{name}, estimated in {blocks} blocks of time: {one.value:.3g}. A "
+                f"world that stands still would show {one.null_mean:.3g} on average and "
+                f"{one.null_high:.3g} one time in twenty (p = {one.p_value:.2g}); beyond noise: "
+                f"{one.beyond_noise:.3g}."
+            )
+        return found
+
+    def _model_words(self) -> str:
+        K, log = self.fitted.blocks, self.log
+        budget = self.model.budgets()
+        holes = self.model.disconnections()
+        reach = (
+            " It does not communicate: no policy leads from "
+            f"{log.space.describe_state(holes[0].origin)} to "
+            f"{log.space.describe_state(holes[0].target)}."
+            if holes
+            else ""
+        )
+        if K == 1:
+            return (
+                "The fitted model stands still: finer ones do not predict the steps they were not "
+                f"made from any better.{reach}"
+            )
+        blocks = [
+            f"{name} move through {one.blocks} blocks of time" if one.blocks > 1 else
+            f"{name} stand still"
+            for name, one in (
+                ("rewards", self.fitted.reward), ("transitions", self.fitted.transition)
+            )
+        ]  # fmt: skip
+        return (
+            f"In the fitted model {' and '.join(blocks)}, which predicts best the steps it was not "
+            f"made from; its own B_r is {budget.reward:.3g} and its B_p {budget.transition:.3g}, "
+            f"estimation noise included.{reach}"
+        )
+
+
+def inspect(
+    log: Log, seed: int, draws: int, progress: Callable[[str], None] | None = None
+) -> Inspection:
+    """Return what can be said of a log."""
+    as_seed(seed)
+    count = as_integer(draws, "draws", low=1, high=1_000_000)
+    tell = progress or (lambda _: None)
+    tell("counting")
+    (blocks,) = count_blocks(log)
+    tell("testing halves of windows")
+    tests = half_tests(blocks)
+    tell("cutting into stretches")
+    segmentation = segment(blocks)
+    tell("fitting a model")
+    fitted = fit(log)
+    tell("drawing logs of a world that stands still")
+    fine = [
+        min(blocks.count, max(choice.blocks, _COARSE))
+        for choice in (fitted.reward, fitted.transition)
+    ]
+    reward = budgets(blocks.merged(fine[0]), seed, count)[0]
+    transition = budgets(blocks.merged(fine[1]), seed, count)[1]
+    return Inspection(
+        log=log,
+        blocks=blocks,
+        tests=tests,
+        drifts=tests.drifts(blocks.ends),
+        segmentation=segmentation,
+        fitted=fitted,
+        reward_budget=reward,
+        transition_budget=transition,
+        budget_blocks=(fine[0], fine[1]),
+    )

@@ -1,0 +1,320 @@
+"""`Log`: the steps somebody took in the past, as states, actions, rewards and next states."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from windage.errors import InputError
+from windage.inputs import as_integer, as_range, as_real, shown
+from windage.spaces import StateActions
+
+if TYPE_CHECKING:
+    from windage.drift import DriftingMDP
+    from windage.logs.inspection import Inspection
+    from windage.logs.reading import Rows
+    from windage.logs.times import Gap
+
+__all__ = ["Log", "read_log"]
+
+_PIECE = 1 << 20  # steps that are recoded at a time
+
+
+class Log:
+    """Steps of the past in their order, in states and actions that occur.
+
+    `read_log` makes one from a file, `Log.from_arrays` from columns. The time of a step is its
+    number, from 1 on; lines that cannot be used have none.
+
+    Attributes
+    ----------
+    space
+        The states somebody acted in, each with the actions that were taken in it, by their names.
+    pairs, rewards, nexts
+        One entry a step: the pair of `space` that was played, the reward, the state it led to.
+    reward_range
+        The least and the largest reward, or as declared; a fitted model calls them 0 and 1.
+    lines, unusable, unusable_count
+        How many lines were read; the first of those that could not be used, and how many.
+    left_out
+        Steps that lead to a state nobody ever acted in: nothing is known of what follows.
+    notes
+        What had to be assumed.
+    """
+
+    def __init__(self, rows: Rows, reward_range: tuple[float, float] | None) -> None:
+        self.lines, self.unusable, self.notes = rows.lines, rows.unusable, list(rows.notes)
+        self.unusable_count = rows.unusable_count
+        self._clock = rows.clock
+        self._state_labels: list[int | str] = []
+        self._action_labels = rows.action_labels
+        self.space, self.pairs, self.nexts, self.rewards, self._rows = _recoded(rows, self)
+        self.left_out = rows.states.size - self.pairs.size
+        self.reward_range = _range(self.rewards, reward_range)
+
+    @classmethod
+    def from_arrays(
+        cls,
+        states: ArrayLike,
+        actions: ArrayLike,
+        rewards: ArrayLike,
+        next_states: ArrayLike,
+        *,
+        reward_range: tuple[float, float] | None = None,
+    ) -> Log:
+        """Return the log of columns of integers or words, and of rewards, in the order of time.
+
+        >>> log = Log.from_arrays([0, 1, 0], ["buy", "wait", "wait"], [0.0, 1.0, 0.5], [1, 0, 1])
+        >>> log.space.n_pairs, log.steps
+        (3, 3)
+        """
+        from windage.logs.columnar import rows_of
+
+        return cls(rows_of(states, actions, rewards, next_states), reward_range)
+
+    @property
+    def steps(self) -> int:
+        """How many steps there are."""
+        return self.pairs.size
+
+    @property
+    def state_labels(self) -> list[int | str]:
+        """What each state is called in the log."""
+        return self._state_labels
+
+    def when(self, step: int) -> str:
+        """Return the time of a step, from 1 on, as the log writes it."""
+        place = as_integer(step, "step", low=1, high=self.steps) - 1
+        row = place if self._rows is None else int(self._rows[place])
+        return self._clock.text(int(self._clock.at(np.array([row]))[0]))
+
+    def gaps(self) -> list[Gap]:
+        """Return where time is missing between two lines."""
+        return self._clock.gaps()
+
+    def breaks(self) -> int:
+        """Return how often a step does not begin in the state the one before it led to."""
+        states = self.space.state_of[self.pairs[1:]] if self.steps > 1 else np.empty(0)
+        return int((states != self.nexts[:-1]).sum())
+
+    def unseen(self) -> list[tuple[int, int | str]]:
+        """Return states and actions that occur, but never together."""
+        taken: dict[int, set[str]] = {}
+        for pair in range(self.space.n_pairs):
+            s, a = int(self.space.state_of[pair]), int(self.space.action_of[pair])
+            taken.setdefault(s, set()).add(self.space.action_name(s, a))
+        known = sorted_labels(self._action_labels)
+        return [
+            (s, label)
+            for s in range(self.space.n_states)
+            for label in known
+            if str(label) not in taken[s]
+        ]
+
+    def scaled(self) -> NDArray[np.float64]:
+        """Return the rewards with the range made [0, 1]."""
+        low, high = self.reward_range
+        return np.asarray((self.rewards - low) / (high - low))
+
+    def fit(self, blocks: int | None = None) -> DriftingMDP:
+        """Return a drifting model of the log: one model a stretch of time, blended between them.
+
+        How many stretches is decided by which of 1, 2, 4, ... predicts best the half of the steps
+        that it was not made from, unless it is given as `blocks`. The horizon is the number of
+        steps.
+        """
+        from windage.logs.fitting import fit
+
+        return fit(self, blocks).model
+
+    def inspect(
+        self, *, seed: int = 0, draws: int = 200, progress: Callable[[str], None] | None = None
+    ) -> Inspection:
+        """Return what can be said of the log: where it drifted and by how much.
+
+        Parameters
+        ----------
+        seed
+            Of the draws that show what a log of a world that stands still looks like.
+        draws
+            How many there are.
+        progress
+            Called with what is about to be done.
+        """
+        from windage.logs.inspection import inspect
+
+        return inspect(self, seed, draws, progress)
+
+    def preload(self, agent: Any, *, last: int | None = None) -> int:
+        """Let an agent learn from the log before it starts; return how many steps it was given.
+
+        States and actions are matched by name, and integers by number. Rewards are given as they
+        stand in the log. With `last`, only that many of the last steps are used.
+
+        Parameters
+        ----------
+        agent
+            One that has `preload`, such as `windage.SWUCRL2CW`, and has not started to act.
+        last
+            How many steps; all if not given.
+        """
+        if not callable(getattr(agent, "preload", None)):
+            raise InputError(
+                f"{type(agent).__name__} cannot be preloaded",
+                field="agent",
+                fix="pass an agent with preload(s, a, reward, s_next), such as wd.SWUCRL2CW",
+            )
+        count = self.steps if last is None else as_integer(last, "last", low=0, high=self.steps)
+        states, actions = self._matched(agent.space)
+        for place in range(self.steps - count, self.steps):
+            pair = int(self.pairs[place])
+            agent.preload(
+                states[self.space.state_of[pair]],
+                actions[pair],
+                float(self.rewards[place]),
+                states[self.nexts[place]],
+            )
+        return count
+
+    def _matched(self, space: StateActions) -> tuple[list[int], list[int]]:
+        """Return each state, and the action of each pair, as another space numbers them."""
+        states = [
+            _place(label, "state", space.state_names, space.n_states)
+            for label in self._state_labels
+        ]
+        actions = []
+        for pair in range(self.space.n_pairs):
+            s = int(self.space.state_of[pair])
+            name = self.space.action_name(s, int(self.space.action_of[pair]))
+            there = states[s]
+            names = None if space.action_names is None else space.action_names[there]
+            label: int | str = int(name) if isinstance(self._action_labels[0], int) else name
+            what = f"action of {space.describe_state(there)}"
+            actions.append(_place(label, what, names, int(space.counts[there])))
+        return states, actions
+
+    def __repr__(self) -> str:
+        return f"Log({self.space!r}, steps={self.steps})"
+
+
+def read_log(
+    path: str | Path,
+    *,
+    columns: Mapping[str, str] | None = None,
+    separator: str | None = None,
+    reward_range: tuple[float, float] | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> Log:
+    """Return the log in a CSV or Parquet file.
+
+    Parameters
+    ----------
+    path
+        A file that ends in `.parquet`, else it is read as CSV in UTF-8 with a header.
+    columns
+        Which column holds what, for those of t, state, action, reward and next_state that have
+        other names: `{"reward": "profit"}`.
+    separator
+        What stands between cells; found out if not given.
+    reward_range
+        The least and the largest possible reward; those that occur if not given.
+    progress
+        Called now and then with the lines read and the lines there are.
+    """
+    from windage.logs.reading import read_rows
+
+    return Log(read_rows(Path(path), columns, separator, progress), reward_range)
+
+
+def sorted_labels(labels: Sequence[int | str]) -> list[int | str]:
+    """Return labels in order: numbers by size, words by the alphabet."""
+    return sorted(labels, key=lambda label: (isinstance(label, str), label))
+
+
+def _recoded(
+    rows: Rows, log: Log
+) -> tuple[
+    StateActions,
+    NDArray[np.int32],
+    NDArray[np.uint16],
+    NDArray[np.float64],
+    NDArray[np.int64] | None,
+]:
+    """Return the space of what occurs, and the steps in its numbers."""
+    S, A = len(rows.state_labels), len(rows.action_labels)
+    taken = np.zeros((S, A), dtype=bool)
+    taken[rows.states, rows.actions] = True
+    kept = np.ones(rows.states.size, dtype=bool)
+    while not (known := np.asarray(taken.any(axis=1)))[rows.nexts[kept]].all():
+        kept &= known[rows.nexts]  # nobody acted in the state these lead to
+        taken[:] = False
+        taken[rows.states[kept], rows.actions[kept]] = True
+        if not kept.any():
+            raise InputError(
+                "no step leads to a state in which somebody acted",
+                field="log",
+                fix="check the column next_state, and that states are spelled alike",
+            )
+    order = [k for k in _order(rows.state_labels) if taken[k].any()]
+    log._state_labels = [rows.state_labels[k] for k in order]
+    action_order = _order(rows.action_labels)
+    number = np.zeros(S, dtype=np.uint16)
+    number[order] = np.arange(len(order))
+    pair_of = np.zeros((S, A), dtype=np.int32)
+    counts, names, pair = [], [], 0
+    for k in order:
+        here = [a for a in action_order if taken[k, a]]
+        pair_of[k, here] = np.arange(pair, pair + len(here))
+        counts.append(len(here))
+        names.append([str(rows.action_labels[a]) for a in here])
+        pair += len(here)
+    plain = log._state_labels == list(range(len(order)))  # numbers need no names
+    plain_actions = all(of == [str(a) for a in range(len(of))] for of in names)
+    space = StateActions(
+        counts,
+        None if plain else [str(label) for label in log._state_labels],
+        None if plain_actions else names,
+    )
+    everything = bool(kept.all())
+    place = None if everything else np.flatnonzero(kept)
+    pairs = np.empty(rows.states.size if place is None else place.size, dtype=np.int32)
+    for start in range(0, pairs.size, _PIECE):
+        part: Any = slice(start, start + _PIECE)
+        part = part if place is None else place[part]
+        pairs[start : start + _PIECE] = pair_of[rows.states[part], rows.actions[part]]
+    nexts = number[rows.nexts if place is None else rows.nexts[place]]
+    rewards = rows.rewards if place is None else rows.rewards[place]
+    return space, pairs, nexts, rewards, place
+
+
+def _order(labels: Sequence[int | str]) -> list[int]:
+    place = {label: k for k, label in enumerate(labels)}
+    return [place[label] for label in sorted_labels(labels)]
+
+
+def _range(rewards: NDArray[np.float64], given: tuple[float, float] | None) -> tuple[float, float]:
+    low, high = float(rewards.min()), float(rewards.max())
+    if given is None:
+        return (low, high) if high > low else (low, low + 1.0)
+    declared = as_range(given, "reward_range")
+    if low < declared[0] or high > declared[1]:
+        as_real(
+            low if low < declared[0] else high, "reward_range", low=declared[0], high=declared[1]
+        )
+    return declared
+
+
+def _place(label: int | str, what: str, names: Sequence[str] | None, count: int) -> int:
+    if names is not None and str(label) in names:
+        return list(names).index(str(label))
+    if isinstance(label, int) and 0 <= label < count:
+        return label
+    raise InputError(
+        f"{shown(label)} of the log is no {what}",
+        field="agent.space",
+        fix="make the agent with log.space, or name its states and actions as the log does",
+    )

@@ -1,0 +1,157 @@
+"""The pictures of an inspected log, each a matplotlib figure."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+
+from windage.logs.budgets import Estimate
+from windage.logs.halves import ALPHA
+from windage.logs.inspection import Inspection
+from windage.report.panels import COLOURS, GREY
+
+__all__ = ["budgets_figure", "changes_figure", "evidence_figure", "pairs_figure", "visits_figure"]
+
+_SMALLEST = 1e-30  # p-values below are drawn there: smaller ones say nothing more
+_LINES = 6
+_ROWS = 40
+_WIDE = (10.0, 3.2)
+
+
+def evidence_figure(found: Inspection) -> Figure:
+    """Return how strongly each window speaks for a change in its middle."""
+    figure, axes = _figure(*_WIDE)
+    tests, ends = found.tests, found.blocks.ends
+    for kind, name in enumerate(("rewards", "transitions")):
+        here = tests.kind == kind
+        steps = ends[np.maximum(tests.block[here] - 1, 0)]
+        strength = -np.log10(np.maximum(tests.corrected[here], _SMALLEST))
+        axes.scatter(
+            steps, strength, s=4 + 2 * tests.half[here], color=COLOURS[kind], label=name, alpha=0.7
+        )
+    axes.axhline(-np.log10(ALPHA), color="black", lw=1, ls="--", label=f"p = {ALPHA:g}")
+    axes.set_ylabel("-log10 of the corrected p")
+    axes.set_ylim(bottom=-0.5)
+    _timed(axes, found)
+    _legend(axes)
+    return figure
+
+
+def changes_figure(found: Inspection) -> Figure:
+    """Return the mean reward over time, and where stretches that stand still begin."""
+    figure, axes = _figure(*_WIDE)
+    blocks, (low, high) = found.blocks, found.log.reward_range
+    count = min(blocks.count, 64)
+    coarse = blocks.merged(count)
+    mean = coarse.sums.sum(axis=1) / np.maximum(coarse.visits.sum(axis=1), 1)
+    edges = np.concatenate([[0], coarse.ends])
+    axes.stairs(low + (high - low) * mean, edges, color=COLOURS[0], label="reward a step", lw=1.5)
+    for k, cut in enumerate(found.segmentation.cuts):
+        axes.axvline(cut, color=COLOURS[1], lw=1, ls=":", label="cut" if k == 0 else None)
+    axes.set_ylabel("mean reward")
+    _timed(axes, found)
+    _legend(axes)
+    return figure
+
+
+def pairs_figure(found: Inspection) -> Figure:
+    """Return the fitted mean rewards, and chances to stay or move, that change most."""
+    figure, (left, right) = _figure(10.0, 4.2, columns=2)
+    model, space = found.model, found.log.space
+    times = np.unique(np.linspace(1, model.horizon, 200).astype(np.int64))
+    models = [model.at(int(t)) for t in times]
+    rewards = np.array([one.rewards for one in models])
+    low, high = found.log.reward_range
+    for k, pair in enumerate(_most(np.ptp(rewards, axis=0))):
+        style = {"color": COLOURS[k % 7], "lw": 1.5, "label": _short(space.describe(int(pair)))}
+        left.plot(times, low + (high - low) * rewards[:, pair], **style)
+    left.set_title("mean rewards of the fitted model", loc="left", fontsize=10)
+    cells = found.blocks.cell_pair, found.blocks.cell_next
+    rows = np.array([_entries(one.transitions, *cells) for one in models])
+    for k, cell in enumerate(_most(np.ptp(rows, axis=0))):
+        name = f"{space.describe(int(cells[0][cell]))} to {space.state_name(int(cells[1][cell]))}"
+        right.plot(times, rows[:, cell], color=COLOURS[k % 7], lw=1.5, label=_short(name))
+    right.set_title("transitions of the fitted model", loc="left", fontsize=10)
+    for axes in (left, right):
+        _timed(axes, found)
+        axes.legend(fontsize=7, loc="upper center", bbox_to_anchor=(0.5, -0.2), frameon=False)
+    return figure
+
+
+def visits_figure(found: Inspection) -> Figure:
+    """Return how often the pairs were played, over time."""
+    blocks, space = found.blocks, found.log.space
+    count = min(blocks.count, 64)
+    visits = blocks.merged(count).visits
+    order = np.argsort(-visits.sum(axis=0), kind="stable")[:_ROWS]
+    order.sort()
+    figure, axes = _figure(10.0, 1.2 + 0.2 * order.size)
+    image = axes.imshow(
+        np.log10(1 + visits[:, order].T), aspect="auto", cmap="viridis", interpolation="nearest",
+        extent=(0, found.log.steps, order.size - 0.5, -0.5),
+    )  # fmt: skip
+    axes.set_yticks(range(order.size), [_short(space.describe(int(p))) for p in order], fontsize=7)
+    bar = figure.colorbar(image, ax=axes, pad=0.01)
+    ticks = list(range(int(np.ceil(np.log10(1 + visits.max()))) + 1))
+    bar.set_ticks(ticks, labels=[f"{10**k - 1:,}" for k in ticks])
+    bar.set_label("visits a block")
+    _timed(axes, found)
+    return figure
+
+
+def budgets_figure(found: Inspection) -> Figure:
+    """Return both estimates beside what worlds that stand still would show."""
+    figure, panels = _figure(10.0, 2.6, columns=2)
+    pairs = (("B_r", found.reward_budget), ("B_p", found.transition_budget))
+    for axes, (name, one) in zip(panels, pairs, strict=True):
+        _null(axes, name, one)
+    return figure
+
+
+def _null(axes: Any, name: str, one: Estimate) -> None:
+    low, high = min(one.null[0], one.value), max(one.null[-1], one.value)
+    room = 0.05 * (high - low) or 0.1
+    bins = np.linspace(low - room, high + room, 40).tolist()
+    axes.hist(one.null, bins=bins, color=GREY, label="logs of a world that stands still")
+    axes.axvline(one.value, color=COLOURS[1], lw=2, label=f"this log: {one.value:.3g}")
+    axes.set_xlabel(f"{name} as estimated")
+    axes.set_yticks([])
+    axes.legend(fontsize=8, frameon=False, loc="upper center", bbox_to_anchor=(0.5, 1.28), ncols=2)
+
+
+def _figure(width: float, height: float, columns: int = 1) -> tuple[Figure, Any]:
+    figure = Figure(figsize=(width, height), layout="constrained")
+    axes = figure.subplots(1, columns)
+    for one in np.atleast_1d(axes):
+        one.spines[["top", "right"]].set_visible(False)
+    return figure, axes
+
+
+def _timed(axes: Any, found: Inspection) -> None:
+    """Put the times of the log under an axis of steps."""
+    log = found.log
+    axes.set_xlim(0, log.steps)
+    beside = len(axes.figure.axes) > 1 and not axes.images
+    steps = np.unique(np.linspace(1, log.steps, 3 if beside else 5).astype(np.int64))
+    axes.set_xticks(steps, [log.when(int(step)) for step in steps], fontsize=8)
+
+
+def _legend(axes: Any) -> None:
+    axes.legend(fontsize=8, frameon=False, loc="lower left", bbox_to_anchor=(0, 1.0), ncols=4)
+
+
+def _most(ranges: NDArray[np.float64]) -> NDArray[np.int64]:
+    return np.argsort(-ranges, kind="stable")[:_LINES]
+
+
+def _entries(
+    rows: object, pairs: NDArray[np.int64], nexts: NDArray[np.int64]
+) -> NDArray[np.float64]:
+    return np.asarray(rows[pairs, nexts]).ravel()  # type: ignore[index]
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 44 else f"{text[:41]}..."

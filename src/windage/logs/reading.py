@@ -1,0 +1,289 @@
+"""Past data from a CSV or Parquet file, read in a stream; what cannot be used is named by line.
+
+Cells are read as text a few hundred thousand lines at a time and turned into numbers of 16 bits, so
+a file larger than memory allows for its text still fits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from windage.errors import InputError
+from windage.inputs import require_memory, shown
+from windage.logs.columns import Columns, find_columns, split_header
+from windage.logs.labels import Labels
+from windage.logs.scan import lines_of, read_header, scan
+from windage.logs.times import Clock
+
+__all__ = ["Rows", "Unusable", "read_rows"]
+
+_BATCH = 1 << 18
+_KEPT = 1000  # unusable lines that are named one by one
+_A_ROW = 16.0  # bytes
+_PARQUET = (".parquet", ".pq")
+
+
+class Unusable(NamedTuple):
+    """A line that cannot be used, and why."""
+
+    line: int
+    column: str
+    why: str
+
+
+class Rows(NamedTuple):
+    """The usable steps of a log, in its order, by numbers of states and actions."""
+
+    states: NDArray[np.uint16]
+    actions: NDArray[np.uint16]
+    rewards: NDArray[np.float64]
+    nexts: NDArray[np.uint16]
+    state_labels: list[int | str]
+    action_labels: list[int | str]
+    clock: Clock
+    lines: int
+    """How many lines were read, the header not counted."""
+    unusable: list[Unusable]
+    """The first of the lines that could not be used."""
+    unusable_count: int
+    notes: list[str]
+
+
+def read_rows(
+    path: Path,
+    columns: Mapping[str, str] | None,
+    separator: str | None,
+    progress: Callable[[int, int], None] | None,
+) -> Rows:
+    """Return what can be used of a log."""
+    if not path.is_file():
+        why = "it is a folder" if path.is_dir() else "there is no such file"
+        raise InputError(
+            f"cannot be read ({why})", field=str(path), fix="name a .csv or .parquet file"
+        )
+    if path.suffix.lower() in _PARQUET:
+        return _read(path, _parquet(path, columns), progress)
+    return _read(path, _csv(path, columns, separator), progress)
+
+
+class _Source(NamedTuple):
+    """Where cells come from."""
+
+    frame: pl.LazyFrame
+    columns: Columns
+    total: int
+    quoted: bool = False
+    header: int = 0
+    beyond: NDArray[np.int64] = np.empty(0, dtype=np.int64)
+
+
+def _read(path: Path, source: _Source, progress: Callable[[int, int], None] | None) -> Rows:
+    reader = _Reader(str(path), source.columns, source.total, source.beyond)
+    skip = source.header
+    try:
+        for batch in source.frame.collect_batches(chunk_size=_BATCH, engine="streaming"):
+            reader.take(batch.filter(pl.col("record") >= skip) if skip else batch)
+            skip = 0
+            if progress is not None:
+                progress(reader.read, source.total)
+    except (pl.exceptions.PolarsError, OSError) as err:
+        raise _unreadable(path, err) from None
+    return reader.finish(path, source.quoted)
+
+
+def _csv(path: Path, columns: Mapping[str, str] | None, separator: str | None) -> _Source:
+    names, mark = split_header(read_header(path), str(path), separator)
+    found = find_columns(names, str(path), mark, columns)
+    seen = scan(path, mark, len(names))
+    frame = pl.scan_csv(
+        path,
+        has_header=False,  # the header is record 0: records are counted as the scan counts them
+        schema={f"c{k}": pl.String for k in range(len(names))},
+        separator=mark,
+        encoding="utf8-lossy",
+        truncate_ragged_lines=True,
+        row_index_name="record",
+        glob=False,
+    )
+    cells = [pl.col(f"c{k}").str.strip_chars().alias(role) for role, k in found.place.items()]
+    picked = frame.select("record", *cells)
+    return _Source(picked, found, seen.records - 1, seen.quoted, header=1, beyond=seen.beyond)
+
+
+def _parquet(path: Path, columns: Mapping[str, str] | None) -> _Source:
+    try:
+        frame = pl.scan_parquet(path, glob=False)
+        names = frame.collect_schema().names()
+        total = int(frame.select(pl.len()).collect().item())
+    except (pl.exceptions.PolarsError, OSError) as err:
+        raise _unreadable(path, err) from None
+    found = find_columns(names, str(path), ",", columns)
+    source = frame.select(
+        **{role: pl.col(names[k]) for role, k in found.place.items()}
+    ).with_row_index("record")
+    kinds = source.collect_schema()
+    for role in found.place:
+        if not (kinds[role].is_numeric() or kinds[role].is_temporal()) and kinds[role] not in (
+            pl.String, pl.Boolean, pl.Categorical,
+        ):  # fmt: skip
+            raise InputError(
+                f"holds {kinds[role]} values",
+                field=str(path),
+                where=f"column {found.name(role)!r}",
+                fix="store numbers, text or dates in it",
+            )
+    text = [
+        r for r in ("state", "action", "next_state") if r in kinds and not kinds[r].is_numeric()
+    ]
+    source = source.with_columns(pl.col(text).cast(pl.String)) if text else source
+    return _Source(source, found, total)
+
+
+def _unreadable(path: str | Path, err: Exception) -> InputError:
+    said = " ".join(str(err).split())
+    return InputError(
+        f"cannot be read ({shown(said)[1:-1]})", field=str(path), fix="write the file again"
+    )
+
+
+class _Reader:
+    """Turns batches of cells into arrays."""
+
+    def __init__(self, path: str, columns: Columns, total: int, beyond: NDArray[np.int64]) -> None:
+        require_memory(_A_ROW * total, path, fix="inspect a part of the log at a time")
+        self.path, self.columns, self.read, self.kept = path, columns, 0, 0
+        self.states, self.actions = np.empty(total, np.uint16), np.empty(total, np.uint16)
+        self.nexts, self.rewards = np.empty(total, np.uint16), np.empty(total)
+        self.labels = {"state": Labels(f"{path}, states"), "action": Labels(f"{path}, actions")}
+        self.clock, self.beyond = Clock(), beyond
+        self.bad: list[tuple[int, str, str]] = []  # record, role, why
+        self.bad_count = 0
+        self.chained = "next_state" in columns.place
+
+    def take(self, batch: pl.DataFrame) -> None:
+        """Read a batch of cells."""
+        records, n = batch["record"].to_numpy().astype(np.int64), batch.height
+        self.read += n
+        if not n:
+            return
+        fine = np.ones(n, dtype=bool)
+        if self.beyond.size:
+            self._drop(fine, np.isin(records, self.beyond), records, "state", _BEYOND)
+        states = self._label(batch, fine, records, "state", "state")
+        actions = self._label(batch, fine, records, "action", "action")
+        nexts = self._label(batch, fine, records, "next_state", "state") if self.chained else states
+        rewards = batch["reward"].cast(pl.Float64, strict=False).fill_null(np.nan).to_numpy()
+        why = _why(batch["reward"], "is not a number")
+        self._drop(fine, ~np.isfinite(rewards), records, "reward", why)
+        times = self._times(batch, fine, records)
+        kept = np.flatnonzero(fine)
+        here = slice(self.kept, self.kept + kept.size)
+        self.states[here], self.actions[here] = states[kept], actions[kept]
+        self.nexts[here], self.rewards[here] = nexts[kept], rewards[kept]
+        self.clock.add(times[kept])
+        self.kept += kept.size
+
+    def _label(
+        self, batch: pl.DataFrame, fine: NDArray[np.bool_], records: NDArray[np.int64],
+        role: str, kind: str,
+    ) -> NDArray[np.int32]:  # fmt: skip
+        cells = batch[role]
+        if cells.dtype == pl.String:
+            cells = cells.set(cells.str.contains("\ufffd", literal=True).fill_null(False), None)
+        codes = self.labels[kind].encode(cells)
+        self._drop(
+            fine, codes < 0, records, role, _why(batch[role], "is not an integer, as others are")
+        )
+        return codes
+
+    def _times(
+        self, batch: pl.DataFrame, fine: NDArray[np.bool_], records: NDArray[np.int64]
+    ) -> NDArray[np.int64]:
+        if "t" not in self.columns.place:
+            return records
+        found = self.clock.parse(batch["t"])
+        missing = found.is_null().to_numpy()
+        self._drop(fine, missing, records, "t", _why(batch["t"], "is no time, as others are"))
+        times = found.fill_null(0).to_numpy().astype(np.int64)
+        late = fine & ~self.clock.in_order(times, fine)
+        self._drop(
+            fine, late, records, "t", _why(batch["t"], "does not come after the lines before")
+        )
+        return times
+
+    def _drop(
+        self, fine: NDArray[np.bool_], wrong: NDArray[np.bool_], records: NDArray[np.int64],
+        role: str, why: Callable[[int], str] | str,
+    ) -> None:  # fmt: skip
+        new = np.flatnonzero(fine & wrong)
+        fine[new] = False
+        self.bad_count += new.size
+        for k in new[: max(0, _KEPT - len(self.bad))].tolist():
+            self.bad.append((int(records[k]), role, why if isinstance(why, str) else why(k)))
+
+    def finish(self, path: Path, quoted: bool) -> Rows:
+        """Return what was read."""
+        unusable = self._named(path, quoted)
+        if self.kept == 0 or self.bad_count > self.kept:
+            first = unusable[0] if unusable else None
+            where = f"line {first.line}, column {first.column!r}" if first else ""
+            raise InputError(
+                f"{self.bad_count:,} of {self.read:,} lines cannot be used"
+                + (f", the first because {first.why}" if first else ""),
+                field=self.path,
+                where=where,
+                fix="mend them, or say which columns to use"
+                + ("; sort the lines by t" if first and first.column == self._column("t") else ""),
+            )
+        notes, n = [], self.kept
+        if "t" not in self.columns.place:
+            notes.append("There is no column t: the lines are taken to be in order, without gaps.")
+        if not self.chained:
+            notes.append(
+                "There is no column next_state: the state of the next line is taken for it, and "
+                "the last line is left out."
+            )
+            n -= 1
+            self.nexts[:n] = self.states[1 : n + 1]
+        if n < 1:
+            raise InputError("holds a single step", field=self.path, fix="pass a longer log")
+        return Rows(
+            self.states[:n], self.actions[:n], self.rewards[:n], self.nexts[:n],
+            self.labels["state"].names(), self.labels["action"].names(), self.clock,
+            self.read, unusable, self.bad_count, notes,
+        )  # fmt: skip
+
+    def _named(self, path: Path, quoted: bool) -> list[Unusable]:
+        bad = sorted(self.bad)
+        records = np.array([record for record, _, _ in bad], dtype=np.int64)
+        lines = records + 1
+        if path.suffix.lower() not in _PARQUET:
+            lines = lines_of(path, records, quoted=quoted)
+        return [
+            Unusable(int(line), self._column(role), why)
+            for line, (_, role, why) in zip(lines, bad, strict=True)
+        ]
+
+    def _column(self, role: str) -> str:
+        return self.columns.name(role) if role in self.columns.place else role
+
+
+_BEYOND = "there are more cells than the header names"
+
+
+def _why(cells: pl.Series, wrong: str) -> Callable[[int], str]:
+    def why(k: int) -> str:
+        value: Any = cells[k]
+        if value is None or value == "":
+            return "it is empty"
+        if isinstance(value, str) and "\ufffd" in value:
+            return f"{shown(value)} is not UTF-8"
+        return f"{shown(value)} {wrong}"
+
+    return why

@@ -1,0 +1,270 @@
+"""Logs from files: what is read, and what cannot be used, by line and column."""
+
+from __future__ import annotations
+
+import csv
+import io
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import windage as wd
+from windage.logs import scan as scanning
+from windage.logs.scan import lines_of, scan
+
+HEADER = b"t,state,action,reward,next_state"
+
+
+def lines(n=40, start=1):
+    return [
+        b"%d,%d,%d,%.2f,%d" % (t, t % 3, t % 2, t / 100, (t + 1) % 3)
+        for t in range(start, start + n)
+    ]
+
+
+def written(tmp_path, rows, end=b"\n", name="log.csv", last=True):
+    path = tmp_path / name
+    path.write_bytes(end.join(rows) + (end if last else b""))
+    return path
+
+
+def columns(log):
+    states = log.space.state_of[log.pairs]
+    return (
+        [log.state_labels[s] for s in states],
+        [
+            int(log.space.action_name(s, a))
+            for s, a in zip(states, log.space.action_of[log.pairs], strict=True)
+        ],
+        log.rewards.tolist(),
+        [log.state_labels[s] for s in log.nexts],
+    )
+
+
+def expected(n=40):
+    return (
+        [t % 3 for t in range(1, n + 1)],
+        [t % 2 for t in range(1, n + 1)],
+        [round(t / 100, 2) for t in range(1, n + 1)],
+        [(t + 1) % 3 for t in range(1, n + 1)],
+    )
+
+
+@pytest.mark.parametrize("end", [b"\n", b"\r\n"])
+@pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
+@pytest.mark.parametrize("last", [True, False])
+def test_a_plain_file_is_read_whatever_ends_its_lines(tmp_path, end, mark, last):
+    log = wd.logs.read_log(written(tmp_path, [mark + HEADER, *lines()], end, last=last))
+    assert columns(log) == expected()
+    assert (log.steps, log.lines, log.unusable_count, log.gaps()) == (40, 40, 0, [])
+    assert log.when(7) == "7"
+    assert log.breaks() == 0
+
+
+@pytest.mark.parametrize("mark", [";", "\t", "|"])
+def test_other_separators_are_found(tmp_path, mark):
+    rows = [row.replace(b",", mark.encode()) for row in (HEADER, *lines())]
+    assert columns(wd.logs.read_log(written(tmp_path, rows))) == expected()
+
+
+def test_parquet_holds_the_same(tmp_path):
+    data = expected()
+    frame = pl.DataFrame(
+        {"t": range(1, 41), "state": data[0], "action": data[1], "reward": data[2],
+         "next_state": [float(s) for s in data[3]]}
+    )  # fmt: skip
+    frame.write_parquet(tmp_path / "log.parquet")
+    log = wd.logs.read_log(tmp_path / "log.parquet")
+    assert columns(log) == expected()
+
+
+def test_columns_are_mapped_and_others_ignored(tmp_path):
+    rows = [b"when,note,s,a,profit,s2"]
+    rows += [
+        b",".join([row.split(b",")[0], b'"x, ""y"""', *row.split(b",")[1:]]) for row in lines()
+    ]
+    named = {"t": "when", "state": "s", "action": "a", "reward": "profit", "next_state": "s2"}
+    assert columns(wd.logs.read_log(written(tmp_path, rows), columns=named)) == expected()
+
+
+def test_unusable_lines_are_named_by_line_and_column(tmp_path):
+    rows = [HEADER + b",note", *(row + b"," for row in lines())]
+    rows[5] = b'5,2,1,x,0,"two\nlines"'  # line 6; what follows is one line further down
+    rows[7] = b""
+    rows[9] = b"9,0,1"
+    rows[11] = b"11,2,1,0.11,0,a,b"
+    rows[13] = b"13,\xff,1,0.13,2,"
+    rows[15] = b"15,0,1,1e400,1,"
+    rows[17] = b"3,2,1,0.17,0,"
+    rows[19] = b"19,cold,1,0.19,2,"
+    rows[21] = b"21,0,1,nan,1,"
+    rows[23] = b"?,2,1,0.23,0,"
+    log = wd.logs.read_log(written(tmp_path, rows, b"\r\n"))
+    assert [tuple(one) for one in log.unusable] == [
+        (6, "reward", "'x' is not a number"),
+        (9, "state", "it is empty"),
+        (11, "next_state", "it is empty"),
+        (13, "state", "there are more cells than the header names"),
+        (15, "state", "'\ufffd' is not UTF-8"),
+        (17, "reward", "'1e400' is not a number"),
+        (19, "t", "'3' does not come after the lines before"),
+        (21, "state", "'cold' is not an integer, as others are"),
+        (23, "reward", "'nan' is not a number"),
+        (25, "t", "'?' is no time, as others are"),
+    ]
+    assert log.unusable_count == 10
+    assert log.steps == 30
+    gap = log.gaps()[0]
+    assert (gap.after, gap.before, gap.missing) == ("4", "6", 1.0)
+    assert "line 6, reward: 'x' is not a number" in " ".join(log.inspect(draws=5).words())
+
+
+def test_words_are_states_and_dates_are_times(tmp_path):
+    rows = [HEADER]
+    weather = ["sun", "rain", "rain", "sun", "fog", "sun"]
+    for day, (now, after) in enumerate(zip(weather, weather[1:], strict=False), 1):
+        rows.append(f"2012-02-{25 + day if day < 5 else 30},{now},go,1,{after}".encode())
+    rows[5] = b"2012-03-02,fog,stay,0,sun"
+    log = wd.logs.read_log(written(tmp_path, rows))
+    assert log.state_labels == ["fog", "rain", "sun"]
+    assert log.space.state_names == ("fog", "rain", "sun")
+    assert (log.when(1), log.when(4)) == ("2012-02-26", "2012-02-29")
+    assert [(g.after, g.before, g.missing) for g in log.gaps()] == [
+        ("2012-02-29", "2012-03-02", 1.0)
+    ]
+
+
+def test_times_may_be_fractions_of_seconds(tmp_path):
+    rows = [
+        HEADER,
+        *(b"%.1f,%s" % (t / 2 + 0.5, row.split(b",", 1)[1]) for t, row in enumerate(lines())),
+    ]
+    log = wd.logs.read_log(written(tmp_path, rows))
+    assert (log.when(1), log.when(2), log.unusable_count, log.gaps()) == ("0.5", "1", 0, [])
+
+
+def test_without_t_and_next_state_the_order_of_lines_is_taken(tmp_path):
+    rows = [b"state,action,reward", *(b",".join(row.split(b",")[1:4]) for row in lines())]
+    log = wd.logs.read_log(written(tmp_path, rows))
+    data = expected(39)
+    assert columns(log) == data
+    assert len(log.notes) == 2
+
+
+def test_steps_to_states_nobody_acted_in_are_left_out(tmp_path):
+    rows = [HEADER, *lines(39), b"40,1,0,0.4,99"]
+    log = wd.logs.read_log(written(tmp_path, rows))
+    assert (log.steps, log.left_out, log.state_labels) == (39, 1, [0, 1, 2])
+
+
+def test_pairs_that_were_never_played_are_listed():
+    log = wd.logs.Log.from_arrays([0, 1, 0, 1], ["a", "b", "c", "b"], [0, 1, 0, 1], [1, 0, 1, 0])
+    assert log.unseen() == [(0, "b"), (1, "a"), (1, "c")]
+    assert log.space.counts.tolist() == [2, 1]
+
+
+@pytest.mark.parametrize(
+    ("rows", "options", "said"),
+    [
+        ([b""], {}, "is empty"),
+        ([b"\xff\xfet\x00,\x00"], {}, "at line 1: is UTF-16"),
+        ([HEADER, b"1,0,0,1\x00,1"], {}, "at line 2: holds a NUL byte"),
+        (
+            [b"t,stat,action,reward"],
+            {},
+            "no column 'state' among 't', 'stat', .*--column state=stat",
+        ),
+        (
+            [HEADER + b",reward", b"1,0,0,1,1,1"],
+            {},
+            "line 1: the column 'reward' .* columns 4 and 6",
+        ),
+        ([b"t,st\xffate"], {}, "the header is not UTF-8"),
+        ([HEADER, b'1,0,0,"1,1', b"2,0,0,1,1"], {}, "at line 2: a quote is opened and never"),
+        ([HEADER, b"1,0,0,a,1", b"2,0,0,b,1"], {}, "line 2, column 'reward': 2 of 2 lines cannot"),
+        ([HEADER, b"3,0,0,1,0", b"2,0,0,1,0", b"1,0,0,1,0"], {}, "sort the lines by t"),
+        ([HEADER, *lines()], {"columns": {"gain": "x"}}, "no such choice: 'gain'"),
+        ([HEADER, *lines()], {"columns": {"t": "when"}}, "no column 'when'"),
+        ([HEADER, *lines()], {"columns": {"t": "state"}}, "names one column twice"),
+        ([HEADER, *lines()], {"separator": "--"}, "separates nothing"),
+        ([HEADER, *lines()], {"reward_range": (0, 0.1)}, "reward_range: 0.4 is not"),
+        ([b"state,action,reward", b"1,1,1"], {}, "single step"),
+        ([HEADER, b"1,0,0,1,5"], {}, "no step leads to a state in which somebody acted"),
+        ([HEADER], {}, "0 of 0 lines"),
+    ],
+)
+def test_files_that_are_no_logs_are_refused(tmp_path, rows, options, said):
+    path = written(tmp_path, rows, last=bool(rows[0]))
+    with pytest.raises(wd.InputError, match=said):
+        wd.logs.read_log(path, **options)
+
+
+def test_no_file_a_folder_and_another_kind_of_file_are_refused(tmp_path):
+    for path, said in (
+        (tmp_path / "none.csv", "no such file"),
+        (tmp_path, "it is a folder"),
+        (written(tmp_path, [b"PAR1 no"], name="x.parquet"), "cannot be read"),
+        (written(tmp_path, [b"a\rb\rc"], name="mac.csv"), "its lines end in CR alone"),
+    ):
+        with pytest.raises(wd.InputError, match=said):
+            wd.logs.read_log(path)
+
+
+def test_a_parquet_column_of_lists_is_refused(tmp_path):
+    pl.DataFrame({"state": [[1]], "action": [1], "reward": [1.0]}).write_parquet(tmp_path / "x.pq")
+    with pytest.raises(wd.InputError, match="column 'state': holds List"):
+        wd.logs.read_log(tmp_path / "x.pq")
+
+
+def test_an_enormous_cell_is_named_before_it_is_read(tmp_path, monkeypatch):
+    monkeypatch.setattr(scanning, "_LONGEST", 1 << 12)
+    monkeypatch.setattr(scanning, "_PIECE", 1 << 10)
+    rows = [HEADER, *lines(600), b"601,1," + b"9" * 9000 + b",1,2", *lines(600, 602)]
+    with pytest.raises(wd.InputError, match=r"at line 602, column 3 \('action'\): a cell"):
+        wd.logs.read_log(written(tmp_path, rows))
+    rows[601] = b'601,1,"' + b"9\n" * 4500 + b'",1,2'
+    with pytest.raises(wd.InputError, match=r"at line 602, column 3 \('action'\)"):
+        wd.logs.read_log(written(tmp_path, rows))
+
+
+def test_a_cell_of_two_megabytes_is_refused_as_it_comes(tmp_path):
+    rows = [HEADER, *lines(10), b"11,1,0," + b"9" * 2_000_000 + b",2"]
+    with pytest.raises(wd.InputError, match=r"at line 12, column 4 \('reward'\)"):
+        wd.logs.read_log(written(tmp_path, rows))
+
+
+def test_too_many_states_say_to_bin(tmp_path):
+    rows = [HEADER, *(b"%d,%d,0,1,%d" % (t, t, t + 1) for t in range(1, 10_100))]
+    with pytest.raises(wd.InputError, match="more than 10,000 of them. Fix: put measurements"):
+        wd.logs.read_log(written(tmp_path, rows))
+
+
+CELLS = st.text(st.sampled_from('ab1,"\n;'), max_size=5)
+
+
+@given(
+    st.lists(st.lists(CELLS, min_size=2, max_size=4), min_size=1, max_size=12), st.integers(1, 9)
+)
+def test_records_and_their_lines_are_those_of_the_csv_module(tmp_path_factory, table, piece):
+    """A second reader, Python's own, on files with quotes and line ends inside of cells."""
+    text = io.StringIO()
+    csv.writer(text, quoting=csv.QUOTE_ALL, lineterminator="\n").writerows(table)
+    path = tmp_path_factory.mktemp("scan") / "x.csv"
+    path.write_text(text.getvalue())
+    reader = csv.reader(io.StringIO(text.getvalue()))
+    starts, before = [], 0
+    for _ in reader:
+        starts.append(before + 1)
+        before = reader.line_num
+    old, scanning._PIECE = scanning._PIECE, piece
+    try:
+        found = scan(path, ",", 3)
+        places = lines_of(path, np.arange(len(table)), quoted=True)
+    finally:
+        scanning._PIECE = old
+    assert found.records == len(table)
+    assert found.beyond.tolist() == [k for k, row in enumerate(table) if len(row) > 3]
+    assert places.tolist() == starts

@@ -1,0 +1,339 @@
+"""What is said of a log, against literal twins and simulated logs whose truth is known."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+from scipy.stats import chi2, chi2_contingency
+
+import windage as wd
+from tests.conftest import RELIABILITY
+from windage.logs import Log
+from windage.logs.blocks import count_blocks
+from windage.logs.budgets import budgets
+from windage.logs.changes import segment
+from windage.logs.fitting import fit
+from windage.logs.halves import half_tests
+from windage.logs.inspection import NO_REGRET
+
+
+def simulated(model, seed=0, agent="random"):
+    made = wd.agents.make(agent, model.space, horizon=model.horizon, seed=seed)
+    run = wd.run(model, made, seed=seed)
+    return Log.from_arrays(
+        run.states[:-1], run.actions, run.rewards, run.states[1:], reward_range=(0, 1)
+    )
+
+
+def base(seed=0, states=4, actions=2):
+    rng = np.random.default_rng(seed)
+    space = wd.StateActions.uniform(states, actions)
+    p = rng.dirichlet(np.ones(states), size=space.n_pairs)
+    return wd.MDP(space, rng.uniform(0.2, 0.8, space.n_pairs), p)
+
+
+def still(n=20_000, seed=0):
+    return wd.DriftingMDP.stationary(base(seed), horizon=n)
+
+
+def jump(n=20_000, at=0.5, seed=0):
+    models = [base(seed), base(seed + 100)]
+    return wd.DriftingMDP.blend(models, wd.schedules.Steps([int(at * n) + 1]), horizon=n)
+
+
+def test_blocks_are_counted_as_one_would_by_hand():
+    log = simulated(jump(3000), seed=2)
+    blocks = count_blocks(log)[0]
+    S = log.space.n_states
+    assert blocks.count == 256
+    start = 0
+    for k, end in enumerate(blocks.ends):
+        for pair in range(log.space.n_pairs):
+            here = [i for i in range(start, end) if log.pairs[i] == pair]
+            assert blocks.visits[k, pair] == len(here)
+            assert blocks.sums[k, pair] == pytest.approx(log.rewards[here].sum())
+            assert blocks.squares[k, pair] == pytest.approx((log.rewards[here] ** 2).sum())
+        moves = {
+            (p, s): c
+            for p, s, c in zip(blocks.cell_pair, blocks.cell_next, blocks.moves[k], strict=True)
+        }
+        for i in range(start, end):
+            moves[log.pairs[i], log.nexts[i]] -= 1
+        assert not any(moves.values())
+        start = end
+    even, odd = count_blocks(log, halves=True)
+    for whole, one, other in zip(blocks.tables, even.tables, odd.tables, strict=True):
+        assert np.allclose(whole.sum(axis=0), (one + other).sum(axis=0))
+    assert even.moves.sum() == 1500
+    assert (blocks.cell_pair * S + blocks.cell_next == np.unique(log.pairs * S + log.nexts)).all()
+
+
+def literal_p_values(log, middle, half):
+    """The two p-values of one window, pair by pair, with SciPy's contingency tables."""
+    left, right = slice(middle - half, middle), slice(middle, middle + half)
+    z2, df_r, x2, df_p = 0.0, 0, 0.0, 0
+    for pair in range(log.space.n_pairs):
+        a, b = log.pairs[left] == pair, log.pairs[right] == pair
+        n, m = a.sum(), b.sum()
+        if min(n, m) < 5:
+            continue
+        r, u = log.rewards[left][a], log.rewards[right][b]
+        variance = np.concatenate([r, u]).var(ddof=1)
+        if variance > 1e-12:
+            z2 += (r.mean() - u.mean()) ** 2 / (variance * (1 / n + 1 / m))
+            df_r += 1
+        table = np.array(
+            [
+                np.bincount(log.nexts[s][k], minlength=log.space.n_states)
+                for s, k in ((left, a), (right, b))
+            ]
+        )
+        often = table.sum(axis=0) >= 5
+        rest = table[:, ~often].sum(axis=1, keepdims=True)
+        table = np.concatenate([table[:, often], rest[:, : int(rest.sum() > 0)]], axis=1)
+        if table.shape[1] > 1:
+            found = chi2_contingency(table, correction=False)
+            x2 += found.statistic * (n + m - 1) / (n + m)
+            df_p += found.dof
+    return chi2.sf(z2, df_r), chi2.sf(x2, df_p)
+
+
+def test_half_window_tests_are_the_textbook_ones():
+    log = simulated(jump(5120), seed=3)
+    blocks = count_blocks(log)[0]
+    tests = half_tests(blocks)
+    for middle, half in ((128, 64), (104, 32), (240, 16), (16, 16)):
+        here = (tests.block == middle) & (tests.half == half)
+        found = tests.p_value[here][np.argsort(tests.kind[here])]
+        assert found == pytest.approx(literal_p_values(log, 20 * middle, 20 * half), rel=1e-9)
+    assert (tests.corrected >= tests.p_value).all()
+    assert tests.p_value.size == 182
+
+
+def test_a_jump_is_found_where_it_is_and_named():
+    log = simulated(jump(20_000, at=0.4), seed=1)
+    found = half_tests(blocks := count_blocks(log)[0]).drifts(blocks.ends)
+    assert {drift.kind for drift in found} == {"reward", "transition"}
+    for drift in found:
+        assert abs(drift.step - 8000) <= 20_000 / 64
+        assert drift.p_value < 1e-6
+    cuts = segment(blocks).cuts
+    assert len(cuts) == 1
+    assert abs(cuts[0] - 8001) <= 20_000 / 256
+
+
+def test_false_alarms_are_as_rare_as_promised():
+    """Holm at 0.05: of 60 logs that stand still at most 12 may alarm (p < 3e-5 beyond that).
+
+    Half of the correction left out, or p-values of half their size, give three times as many.
+    """
+    count = 400 if RELIABILITY else 60
+    alarms = cuts = 0
+    for seed in range(count):
+        blocks = count_blocks(simulated(still(4000, seed), seed))[0]
+        alarms += bool(half_tests(blocks).drifts(blocks.ends))
+        cuts += bool(segment(blocks).cuts)
+    assert alarms <= 12 * count / 60
+    assert cuts <= 2
+
+
+def literal_cost(log, blocks, variance, start, end):
+    """Minus the likelihood of a stretch, and what it pays for its numbers, by hand."""
+    rows = slice(0 if start == 0 else blocks.ends[start - 1], blocks.ends[end - 1])
+    cost = 0.0
+    for pair in np.unique(log.pairs[rows]):
+        here = log.pairs[rows] == pair
+        n = here.sum()
+        counts = np.bincount(log.nexts[rows][here])
+        counts = counts[counts > 0]
+        cost -= (counts * np.log(counts / n)).sum()
+        r = log.rewards[rows][here]
+        cost += ((r - r.mean()) ** 2).sum() / (2 * variance[pair])
+        cost += 0.5 * counts.size * np.log1p(n)
+    return cost
+
+
+def test_the_cuts_are_the_best_of_all():
+    """Every way to cut eight blocks, tried one by one."""
+    log = simulated(jump(400, at=0.6), seed=5)
+    blocks = count_blocks(log)[0].merged(8)
+    visits = np.maximum(blocks.visits, 1)
+    within = (blocks.squares - blocks.sums**2 / visits).sum(axis=0)
+    spare = np.maximum(np.maximum(blocks.visits - 1, 0).sum(axis=0), 1)
+    variance = np.maximum(within / spare, 1e-4)
+    best, where = np.inf, None
+    for count in range(8):
+        for cuts in combinations(range(1, 8), count):
+            edges = [0, *cuts, 8]
+            cost = sum(
+                literal_cost(log, blocks, variance, a, b)
+                for a, b in zip(edges, edges[1:], strict=False)
+            )
+            cost += 2 * np.log(8) * count
+            if cost < best:
+                best, where = cost, cuts
+    found = segment(blocks)
+    assert found.cuts == [int(blocks.ends[k - 1]) + 1 for k in where]
+    whole = literal_cost(log, blocks, variance, 0, 8)
+    assert found.gain == pytest.approx(whole - best, rel=1e-9, abs=1e-9)
+
+
+def test_budgets_are_sums_of_largest_differences():
+    log = simulated(jump(8000), seed=2)
+    blocks = count_blocks(log)[0].merged(4)
+    found = budgets(blocks, seed=0, draws=20)
+    sums = [0.0, 0.0]
+    for k in range(3):
+        largest = [0.0, 0.0]
+        for pair in range(log.space.n_pairs):
+            two = [log.pairs[2000 * j : 2000 * (j + 1)] == pair for j in (k, k + 1)]
+            if min(one.sum() for one in two) < 30:
+                continue
+            parts = [slice(2000 * j, 2000 * (j + 1)) for j in (k, k + 1)]
+            means = [log.rewards[part][one].mean() for part, one in zip(parts, two, strict=True)]
+            rows = [
+                np.bincount(log.nexts[part][one], minlength=4) / one.sum()
+                for part, one in zip(parts, two, strict=True)
+            ]
+            largest[0] = max(largest[0], abs(means[1] - means[0]))
+            largest[1] = max(largest[1], np.abs(rows[1] - rows[0]).sum())
+        sums = [a + b for a, b in zip(sums, largest, strict=True)]
+    assert [one.value for one in found] == pytest.approx(sums)
+
+
+def test_the_null_is_what_a_still_world_shows():
+    """Its mean against that of the same sums over 40 simulated logs that stand still."""
+    values, nulls = [], []
+    for seed in range(40):
+        blocks = count_blocks(simulated(still(8000), seed))[0].merged(8)
+        both = budgets(blocks, seed, 25)
+        values.append([one.value for one in both])
+        nulls.append([one.null_mean for one in both])
+    value, error = np.mean(values, axis=0), np.std(values, axis=0) / np.sqrt(40)
+    assert (np.abs(value - np.mean(nulls, axis=0)) < 5 * error).all()  # 5 standard errors
+
+
+def test_real_rewards_have_a_null_too():
+    rng = np.random.default_rng(0)
+    states = rng.integers(2, size=6001)
+    rewards = rng.normal(5.0, 2.0, 6000)
+    log = Log.from_arrays(states[:-1], np.zeros(6000, int), rewards, states[1:])
+    found = log.inspect(draws=50)
+    assert found.reward_budget.p_value > 0.01
+    assert found.drifts == []
+    assert found.model.noise.kind == "beta"
+    assert found.fitted.reward.blocks <= 2
+
+
+def test_a_fitted_model_is_near_the_one_that_made_the_log():
+    model = wd.envs.make("two-state-cosine", horizon=60_000)
+    made = fit(simulated(model, seed=4))
+    assert made.reward.blocks >= 16
+    assert made.transition.blocks >= 16
+    worst = 0.0
+    for t in range(1, 60_001, 1500):
+        truth, guess = model.at(t), made.model.at(t)
+        worst = max(worst, np.abs(truth.rewards - guess.rewards).max())
+        worst = max(worst, np.abs(truth.transitions - guess.transitions).max())
+    assert worst < 0.12
+    wd.testing.check_drifting_mdp(made.model)
+
+
+def test_of_a_world_that_stands_still_the_model_does_too():
+    made = fit(simulated(still(8000), seed=1))
+    assert made.blocks <= 2
+    truth, guess = base(), made.model.at(4000)
+    assert np.abs(truth.rewards - guess.rewards).max() < 0.1
+    assert np.abs(truth.transitions - guess.transitions).max() < 0.1
+    assert fit(simulated(still(8000), seed=1), blocks=8).blocks == 8
+
+
+def test_half_a_model_may_move_while_the_other_stands_still():
+    first, second = base(), base(7)
+    moving = wd.MDP(first.space, second.rewards, first.transitions)
+    world = wd.DriftingMDP.blend([first, moving], wd.schedules.Steps([4001]), horizon=8000)
+    made = fit(simulated(world, seed=1))
+    assert made.reward.blocks >= 2
+    assert made.transition.blocks == 1
+    assert made.model.budgets().transition == 0
+    assert made.model.budgets().reward > 0.2
+
+
+def test_no_regret_is_printed_and_it_is_said_why():
+    found = simulated(still(2000)).inspect(draws=10)
+    assert found.words()[-1] == NO_REGRET
+    assert "What other actions would have led to" in NO_REGRET
+    assert found.data()["regret"] is None
+    with pytest.raises(wd.InputError, match="a log has no regret"):
+        found.regret()
+
+
+def test_short_logs_are_inspected_too():
+    for n in (2, 5, 17):
+        states = np.arange(n + 1) % 2
+        log = Log.from_arrays(states[:-1], np.zeros(n, int), np.ones(n), states[1:])
+        found = log.inspect(draws=5)
+        assert found.drifts == []
+        assert found.model.horizon == log.steps
+        assert found.words()
+
+
+@pytest.mark.parametrize("kind", [wd.SWUCRL2CW, wd.UCRL2])
+def test_an_agent_is_preloaded_with_the_log(kind):
+    model = still(600)
+    log = simulated(model, seed=3)
+    options = {"window": 400, "widening": 0.1} if kind is wd.SWUCRL2CW else {}
+    warm, by_hand = (kind(model.space, horizon=1000, **options) for _ in range(2))
+    assert log.preload(warm, last=500) == 500
+    for k in range(100, 600):
+        pair = int(log.pairs[k])
+        s, a = int(log.space.state_of[pair]), int(log.space.action_of[pair])
+        by_hand.preload(s, a, float(log.rewards[k]), int(log.nexts[k]))
+    assert warm.state() == by_hand.state()
+    assert warm.preloaded == 500
+
+
+def test_names_are_matched_when_an_agent_is_preloaded():
+    log = Log.from_arrays(["b", "a", "b"], ["go", "stay", "go"], [1.0, 0.0, 1.0], ["a", "b", "a"])
+    space = wd.StateActions([2, 2], ["b", "a"], [["stay", "go"], ["stay", "go"]])
+
+    class Memory:
+        def __init__(self):
+            self.space, self.steps = space, []
+
+        def preload(self, *step):
+            self.steps.append(step)
+
+    agent = Memory()
+    log.preload(agent)
+    assert agent.steps == [(0, 1, 1.0, 1), (1, 0, 0.0, 0), (0, 1, 1.0, 1)]
+    for other, said in (
+        (wd.UCRL2(wd.StateActions([2, 2]), horizon=9), "is no state"),
+        (wd.UCRL2(wd.StateActions([1, 1], ["a", "b"]), horizon=9), "is no action of"),
+        (wd.agents.make("random", space, horizon=9), "cannot be preloaded"),
+    ):
+        with pytest.raises(wd.InputError, match=said):
+            log.preload(other)
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda: Log.from_arrays([0], [0, 1], [1.0], [0]), "entries"),
+        (lambda: Log.from_arrays([], [], [], []), "entries"),
+        (lambda: Log.from_arrays([0, None], [0, 0], [1.0, 1.0], [0, 0]), r"states\[1\]"),
+        (lambda: Log.from_arrays([0, 0], [0, 0], [1.0, np.nan], [0, 0]), r"rewards\[1\]"),
+        (lambda: simulated(still(100)).fit(blocks=3), "3 blocks cannot be made"),
+        (lambda: simulated(still(100)).inspect(draws=0), "draws"),
+        (lambda: simulated(still(100)).when(101), "step"),
+        (
+            lambda: simulated(still(100)).preload(wd.UCRL2(base().space, horizon=9), last=101),
+            "last",
+        ),
+    ],
+)
+def test_impossible_logs_and_calls_are_refused(call, said):
+    with pytest.raises(wd.InputError, match=said):
+        call()
