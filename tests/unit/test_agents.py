@@ -202,3 +202,14 @@ def test_an_unknown_agent_in_a_state_is_a_damaged_state():
     data = blob.pack(blob.Blob("tomorrow", {}, {}, {}))
     with pytest.raises(wd.StateError, match="tomorrow"):
         wd.agents.restore(data)
+
+
+def test_a_class_of_ones_own_is_made_like_those_with_an_id():
+    class Mine(wd.agents.RandomAgent):
+        id = "mine"
+
+    space = wd.StateActions([2, 2])
+    assert isinstance(wd.agents.make(Mine, space, horizon=5, seed=3), Mine)
+    assert wd.agents.facts(Mine, wd.envs.make("riverswim", horizon=5)) == {}
+    with pytest.raises(InputError, match="mine.window: no such parameter"):
+        wd.agents.make(Mine, space, horizon=5, window=3)

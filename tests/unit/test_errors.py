@@ -29,3 +29,8 @@ def test_errors_survive_the_trip_between_processes():
 def test_warnings_are_warnings():
     assert issubclass(errors.GuaranteeWarning, UserWarning)
     assert issubclass(errors.ParameterWarning, UserWarning)
+
+
+def test_a_question_needs_no_full_stop():
+    asked = errors.InputError("no such key; did you mean horizon?", field="horizn", fix="one of: a")
+    assert str(asked) == "horizn: no such key; did you mean horizon? Fix: one of: a."

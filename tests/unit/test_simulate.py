@@ -323,3 +323,23 @@ def test_worlds_of_the_users_own_are_reset_and_start_where_they_start():
     with pytest.raises(InputError, match="start_state: the problem starts in s=1, not in 0"):
         wd.run(Coin(), agent, seed=3, start_state=0)
     assert wd.run(Coin(), agent, seed=3, start_state=1).states[0] == 1
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+def test_an_agent_can_be_looked_at_every_so_many_steps(compiled):
+    model = BUILDERS["knots"]()
+    plain = wd.run(model, random_agent(model))
+    seen = []
+
+    class Asked(wd.agents.RandomAgent):
+        def _choose(self, state):
+            return super()._choose(state)
+
+    agent = random_agent(model) if compiled else Asked(SPACE, horizon=T)
+    run = wd.run(model, agent, progress=lambda done, steps: seen.append((done, agent.t)), every=7)
+    assert (run.rewards == plain.rewards).all()
+    assert [done for done, _ in seen if done % 7 == 0] == list(range(7, T + 1, 7))
+    assert seen[-1] == (T, T + 1)
+    assert all(t == done + 1 for done, t in seen)
+    with pytest.raises(InputError, match="every: 0 is not"):
+        wd.run(model, random_agent(model), every=0)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from pathlib import Path
 
 import pytest
 
+from windage import writing
 from windage.errors import InputError
-from windage.writing import as_path, write_whole
+from windage.writing import as_path, make_folder, write_whole
 
 
 def mode(path):
@@ -151,3 +153,26 @@ def test_what_is_no_name_is_refused(path):
 
 def test_names_and_paths_are_names():
     assert as_path("a") == as_path(Path("a")) == Path("a")
+
+
+def test_a_full_disk_is_told_from_a_folder_that_is_not_ours(tmp_path, monkeypatch):
+    def full(file):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with pytest.raises(InputError, match="No space left on device.*make room on the disk"):
+        write_whole(tmp_path / "a", full)
+    assert not list(tmp_path.iterdir())
+
+
+def test_folders_are_made_with_those_above_and_settled(tmp_path, monkeypatch):
+    settled = []
+    monkeypatch.setattr(writing, "_settle", settled.append)
+    make_folder(tmp_path / "a" / "b")
+    assert (tmp_path / "a" / "b").is_dir()
+    assert settled == [tmp_path, tmp_path / "a"]
+    make_folder(tmp_path / "a" / "b")
+    assert len(settled) == 2
+    (tmp_path / "file").touch()
+    for target in (tmp_path / "file" / "c", tmp_path / "file"):
+        with pytest.raises(InputError, match="its folder is a file"):
+            make_folder(target)

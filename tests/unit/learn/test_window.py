@@ -341,3 +341,20 @@ def test_a_window_that_does_not_fit_is_refused_before_anything_is_allocated():
     with pytest.raises(ModelError, match="window.*would need about") as caught:
         Window(SPACE, 10**15)
     assert "smaller window" in caught.value.fix
+
+
+@pytest.mark.parametrize("width", [None, 1, 5, 40])
+@pytest.mark.parametrize("restarts", [(), (9, 30)])
+def test_contents_need_no_commit(width, restarts):
+    rng = np.random.default_rng(1)
+    window = Window(StateActions([2, 1]), width, restarts=restarts)
+    pairs: list[int] = []
+    for t in range(1, 61):
+        pairs.append(int(rng.integers(3)))
+        window.add(pairs[-1], 0.5, int(rng.integers(2)))
+        first = max([0, *(r - 1 for r in restarts if r <= t + 1)])
+        kept = pairs[max(first, t - (width or t)) :]
+        assert window.contents.tolist() == [kept.count(pair) for pair in range(3)], t
+        if rng.random() < 0.2:
+            window.commit()
+            assert window.contents.tolist() == window.visits.tolist()

@@ -1,0 +1,188 @@
+"""Comparisons, `verify` and `diff` on studies whose answers are known."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import windage as wd
+from windage.errors import InputError, StateError
+from windage.study import stats
+from windage.study.compare import comparisons, measure, summaries
+from windage.study.diff import diff
+from windage.study.play import play
+from windage.study.store import Store
+from windage.study.verify import _tasks, verify
+
+
+def table(rows, column="regret"):
+    """Results by hand: (environment, agent, seed, value)."""
+    return pl.DataFrame(
+        [
+            {"environment": e, "horizon": 100, "agent": a, "seed": s, column: float(v)}
+            for e, a, s, v in rows
+        ]
+    )
+
+
+HAND = table(
+    [
+        *(("river", "a", s, v) for s, v in enumerate([1, 2, 3, 4, 5])),
+        *(("river", "b", s, v) for s, v in reversed(list(enumerate([3, 5, 7, 9, 11])))),
+        *(("queue", "a", s, 10) for s in range(5)),
+        *(("queue", "b", s, v) for s, v in enumerate([11, 9, 11, 9, 10])),
+        ("queue", "c", 0, 5),
+    ]
+)
+
+
+def test_summaries_by_hand():
+    found = {(c.environment, c.agent): (c.n, c.mean.estimate) for c in summaries(HAND)}
+    assert found[("river", "a")] == (5, 3.0)
+    assert found[("river", "b")] == (5, 7.0)
+    assert found[("queue", "c")] == (1, 5.0)
+
+
+def test_comparisons_pair_by_seed_and_correct_together():
+    found = comparisons(HAND)
+    assert [(c.environment, c.first, c.second) for c in found] == [
+        ("river", "a", "b"), ("queue", "a", "b")
+    ]  # fmt: skip
+    river, queue = found
+    # b - a on seed s is 2 + s, whatever the order of the rows: -2, -3, -4, -5, -6
+    assert river.paired.difference.estimate == -4.0
+    assert river.paired.p_value == 2 / 32
+    assert river.paired.wins == 0
+    assert queue.paired.difference.estimate == 0.0
+    assert queue.paired.p_value == 1.0
+    assert river.adjusted == 4 / 32  # two tests
+    assert queue.adjusted == 1.0
+    assert river.paired == stats.paired([1, 2, 3, 4, 5], [3, 5, 7, 9, 11])
+
+
+def test_a_baseline_is_always_second():
+    found = comparisons(HAND, baseline="a")
+    assert [(c.first, c.second) for c in found] == [("b", "a"), ("b", "a")]
+    assert found[0].paired.difference.estimate == 4.0
+    with pytest.raises(InputError, match="no such choice: 'z'"):
+        comparisons(HAND, baseline="z")
+
+
+def test_what_is_compared():
+    rewards = table([("river", "a", 0, 1), ("river", "a", 1, 2)], "total_reward")
+    unknown = rewards.with_columns(pl.lit(None, dtype=pl.Float64).alias("regret"))
+    assert measure(unknown) == "total_reward"
+    assert measure(HAND) == "regret"
+    assert summaries(unknown)[0].mean.estimate == 1.5
+    with pytest.raises(InputError, match="is not known in river"):
+        summaries(unknown, "regret")
+    with pytest.raises(InputError, match="no such choice: 'regrets'"):
+        summaries(HAND, "regrets")
+
+
+def study(seeds=4, delta=0.05, **more):
+    options = {"horizon": 300, "name": "small"} | more
+    return wd.Study(
+        [{"id": "riverswim"}],
+        [{"id": "random"}, {"id": "ucrl2", "delta": delta, "label": "ucrl2"}],
+        seeds=seeds, **options,
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def pair(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("pair")
+    study().run(folder / "a")
+    study(seeds=5, delta=0.5).run(folder / "b")
+    return folder / "a", folder / "b"
+
+
+@pytest.fixture
+def copy(pair, tmp_path):
+    return Path(shutil.copytree(pair[0], tmp_path / "a"))
+
+
+def test_verify_computes_again_and_changes_nothing(copy):
+    before = {path: path.stat().st_mtime_ns for path in copy.rglob("*")}
+    found = verify(copy, sample=3)
+    assert found.holds
+    assert (found.files, found.recomputed, found.missing) == (9, 4, 0)
+    assert verify(copy, sample=None).recomputed == 9
+    assert verify(copy, sample=0).recomputed == 0
+    assert before == {path: path.stat().st_mtime_ns for path in copy.rglob("*")}
+    with pytest.raises(InputError, match="sample"):
+        verify(copy, sample=-1)
+
+
+def test_verify_notices_a_result_that_is_whole_but_wrong(copy):
+    """A file with a valid checksum whose numbers are those of another seed."""
+    store = Store(copy)
+    tasks = list(_tasks(store.manifest()).values())
+    other = next(task for task in tasks if task.seed == 1 and task.player.id == "ucrl2")
+    victim = next(task for task in tasks if task.seed == 0 and task.player.id == "ucrl2")
+    forged = type(other)(victim.key, other.world, other.player, other.seed)
+    (copy / "runs" / f"{victim.key}.parquet").write_bytes(play(forged, None).data)
+    found = verify(copy, sample=None)
+    assert not found.holds
+    assert found.damaged == ()
+    (one,) = found.different
+    assert one.what == f"ucrl2 on riverswim, seed 0 ({victim.key})"
+    assert {"seed", "total_reward", "cumulative_reward", "regret"} <= set(one.columns)
+    assert "agent_id" not in one.columns
+
+
+def test_verify_notices_a_forged_oracle(copy):
+    store = Store(copy)
+    (path,) = (copy / "oracles").iterdir()
+    row = store.oracle(path.stem).row(0, named=True)
+    from windage.study.tables import ORACLE, encode
+
+    path.write_bytes(encode(row | {"total": row["total"] + 1.0}, ORACLE))
+    found = verify(copy, sample=1)
+    assert [one.columns for one in found.different] == [("total",)]
+
+
+def test_verify_names_what_is_missing_damaged_and_of_other_versions(copy):
+    first, second = sorted((copy / "runs").iterdir())[:2]
+    first.unlink()
+    second.write_bytes(second.read_bytes()[:100])
+    path = copy / "manifest.json"
+    manifest = json.loads(path.read_text())
+    now = manifest["versions"]["numba"]
+    manifest["versions"]["numba"] = "0.1"
+    path.write_text(json.dumps(manifest))
+    found = verify(copy, sample=0)
+    assert found.missing == 1
+    assert len(found.damaged) == 1
+    assert str(second) in found.damaged[0]
+    assert found.versions == (("numba", "0.1", now),)
+    assert not found.holds
+    with pytest.raises(StateError, match="holds no study"):
+        verify(copy / "runs")
+
+
+def test_diff_of_two_studies(pair):
+    found = diff(*pair)
+    assert found.measure == "regret"
+    assert (found.only_first, found.only_second) == (0, 2)
+    random, ucrl2 = found.changes
+    assert (random.agent, random.same, random.paired.n) == ("random", 4, 4)
+    assert random.paired.difference.estimate == 0.0
+    assert ucrl2.same == 0
+    a, b = (wd.load_results(folder).filter(pl.col("agent") == "ucrl2") for folder in pair)
+    mine, theirs = a["regret"].to_list(), b["regret"].to_list()[:4]
+    assert ucrl2.paired == stats.paired(theirs, mine)
+    assert ucrl2.before == pytest.approx(sum(mine) / 4)
+    assert ucrl2.adjusted == pytest.approx(min(1.0, 2 * ucrl2.paired.p_value))
+    assert diff(*pair, column="total_reward").measure == "total_reward"
+    assert found.versions == ()
+
+
+def test_diff_of_studies_with_nothing_in_common(pair, tmp_path):
+    study(horizon=301).run(tmp_path / "c")
+    with pytest.raises(InputError, match="no run has the same environment, horizon, agent"):
+        diff(pair[0], tmp_path / "c")
