@@ -105,7 +105,7 @@ def _print_means(results: pl.DataFrame) -> None:
             cell.agent,
             f"{cell.n:,}",
             f"{cell.mean.estimate:,.1f}",
-            f"{cell.mean.low:,.1f} to {cell.mean.high:,.1f}",
+            f"{cell.mean.low:,.1f} to {cell.mean.high:,.1f}" if cell.n > 1 else "-",
         ]
         for cell in summaries(results)
     ]

@@ -15,7 +15,6 @@ from windage.study.pools import Pool
 
 __all__ = ["Crew", "Job"]
 
-_BEYOND = 2  # jobs that wait at the workers' door
 _LOOK = 0.25  # seconds between two looks at who is running
 _STRIKES = 3  # so often a job may take its worker down
 
@@ -82,7 +81,9 @@ class Crew:
                     yield (
                         job,
                         StateError(
-                            f"{_STRIKES} workers died at it", fix="see whether memory is enough"
+                            f"{_STRIKES} workers died at it",
+                            fix="see whether memory is enough; in a script, call run under "
+                            'if __name__ == "__main__":',
                         ),
                     )
 
@@ -92,8 +93,7 @@ class Crew:
         """Hand out a few jobs more than there are workers; one that is suspect flies alone."""
         pool = self._pool
         assert pool is not None
-        most = pool.workers + min(_BEYOND, pool.workers)
-        while waiting and len(flying) < most:
+        while waiting and len(flying) < pool.workers + pool.ahead:
             job = waiting[0]
             suspect = strikes[job.key] or any(strikes[one.key] for one in flying.values())
             if suspect and flying:

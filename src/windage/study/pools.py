@@ -21,6 +21,7 @@ __all__ = ["EXECUTORS", "Pool", "cores", "opener"]
 
 EXECUTORS = ("threads", "processes", "dask")
 _MOST_WORKERS = 4096
+_AHEAD = 2
 
 
 @dataclass(frozen=True)
@@ -29,8 +30,8 @@ class Pool:
 
     Attributes
     ----------
-    workers
-        How many runs are made at a time.
+    workers, ahead
+        How many runs are made at a time, and how many wait at the workers' door.
     submit
         Takes a function of plain data and its arguments.
     play
@@ -40,6 +41,7 @@ class Pool:
     """
 
     workers: int
+    ahead: int
     submit: Callable[..., Future[Outcome]]
     play: Callable[[Task, Gains | None], Outcome]
     stop: Callable[[], None]
@@ -77,7 +79,7 @@ def opener(
 @contextlib.contextmanager
 def _given(executor: Executor, workers: int) -> Iterator[Pool]:
     """Use somebody else's executor, which stays open."""
-    yield Pool(workers, executor.submit, play, lambda: None)
+    yield Pool(workers, workers, executor.submit, play, lambda: None)
 
 
 @contextlib.contextmanager
@@ -90,7 +92,7 @@ def _threads(workers: int) -> Iterator[Pool]:
 
     with ThreadPoolExecutor(workers, thread_name_prefix="windage") as pool:
         try:
-            yield Pool(workers, pool.submit, play_here, over.set)
+            yield Pool(workers, _AHEAD, pool.submit, play_here, over.set)
         finally:
             over.set()
             pool.shutdown(wait=True, cancel_futures=True)
@@ -108,7 +110,7 @@ def _processes(workers: int) -> Iterator[Pool]:
         workers, mp_context=context, initializer=_start_worker, initargs=(over,)
     )
     try:
-        yield Pool(workers, pool.submit, _play_in_process, over.set)
+        yield Pool(workers, _AHEAD, pool.submit, _play_in_process, over.set)
     finally:
         over.set()
         pool.shutdown(wait=True, cancel_futures=True)
@@ -157,9 +159,9 @@ def _dask(scheduler: str, workers: int | None) -> Iterator[Pool]:
             fix="start one with `dask scheduler`, and workers with `dask worker ADDRESS`",
         ) from None
     with client:
-        threads = sum(client.nthreads().values())
-        pool = client.get_executor(pure=False, retries=3)
+        n = workers or max(1, sum(client.nthreads().values()))
+        pool = client.get_executor(pure=False)
         try:
-            yield Pool(workers or max(1, threads), pool.submit, play, lambda: None)
+            yield Pool(n, n, pool.submit, play, lambda: None)  # the way there may be long
         finally:
             pool.shutdown(wait=False)  # takes back what has not been done

@@ -13,7 +13,7 @@ import math
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -21,15 +21,14 @@ import msgspec
 
 from windage.errors import InputError, WindageError
 from windage.inputs import as_horizon, as_name, as_seed, shown
-from windage.learn.radii import Radii
 from windage.study import kinds
 from windage.study.kinds import World
+from windage.study.labels import Entry, labelled
 from windage.writing import as_path
 
 __all__ = ["Entry", "Spec", "read_spec"]
 
 _MOST_RUNS = 1_000_000
-_LISTED = 4  # values of a list that a label shows
 
 
 class _File(msgspec.Struct, forbid_unknown_fields=True):
@@ -40,32 +39,6 @@ class _File(msgspec.Struct, forbid_unknown_fields=True):
     name: str = "study"
     horizon: int | list[int] | None = None
     seeds: int | list[int] = 20
-
-
-@dataclass(frozen=True)
-class Entry:
-    """One environment or agent of a study, every sweep unrolled.
-
-    Attributes
-    ----------
-    label
-        What tables and plots call it.
-    place
-        Where it stands in the file, such as `agents[2]`.
-    id
-        Of the environment or the agent.
-    parameters
-        As written, one value each.
-    listed, swept
-        Names of those that were written as a list, and as a list of several values.
-    """
-
-    label: str
-    place: str
-    id: str
-    parameters: dict[str, Any]
-    listed: tuple[str, ...] = ()
-    swept: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -124,14 +97,14 @@ def _spec(data: dict[str, Any], folder: Path) -> Spec:
         for i, table in enumerate(file.agents)
         for entry in _unrolled(table, f"agents[{i}]", _agent_id(table, f"agents[{i}]"), ())
     ]
-    labels = _labels([entry for entry, _, _ in worlds])
+    labels = labelled([entry for entry, _, _ in worlds])
     spec = Spec(
         name=as_name(file.name, "name"),
         seeds=seeds,
         worlds=tuple(
             (entry, world, oracle) for entry, (_, world, oracle) in zip(labels, worlds, strict=True)
         ),
-        agents=tuple(_labels(agents)),
+        agents=tuple(labelled(agents)),
         data=data,
     )
     runs = len(spec.worlds) * len(spec.agents) * len(seeds)
@@ -319,58 +292,3 @@ def _plain(value: Any, place: str) -> None:
             field=place,
             fix="write a finite number, a text, true or false",
         )
-
-
-def _labels(entries: Sequence[Entry]) -> list[Entry]:
-    """Return the entries under labels that tell them apart."""
-    told = [_with(entry, entry.swept) for entry in entries]
-    found = [
-        _with(entry, tuple(entry.parameters)) if _shared(one, told) else one
-        for entry, one in zip(entries, told, strict=True)
-    ]
-    for entry in reversed(found):
-        other = _shared(entry, found)
-        if other is not None:
-            raise InputError(
-                f"{entry.label!r} is also what {other.place} is called",
-                field=f"{entry.place}.label",
-                fix="give each a table and a label of its own, or leave one out",
-            )
-    return found
-
-
-def _shared(entry: Entry, entries: Sequence[Entry]) -> Entry | None:
-    """Return another entry that has the same label; the same one at other horizons is none."""
-    mine = entry.place, entry.parameters
-    return next(
-        (
-            one
-            for one in entries
-            if one.label == entry.label and (one.place, one.parameters) != mine
-        ),
-        None,
-    )
-
-
-def _with(entry: Entry, names: Sequence[str]) -> Entry:
-    """Return the entry with some of its parameters in its label."""
-    if "radii" in names:
-        Radii.from_spec(entry.parameters["radii"], f"{entry.place}.radii")
-    parts = [f"{name} {_word(name, entry.parameters[name])}" for name in names]
-    label = ", ".join([entry.label, *parts])
-    return replace(entry, label=label)
-
-
-def _word(name: str, value: Any) -> str:
-    """Return a parameter as a label shows it.
-
-    >>> _word("delta", 0.3), _word("radii", {"kind": "laplace", "scale": 0.3})
-    ('0.3', 'laplace x0.3')
-    """
-    if name == "radii":
-        return Radii.from_spec(value).label
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, (list, tuple)) and len(value) > _LISTED:
-        return f"[{value[0]}, ..., {value[-1]}]"
-    return f"{value:,}" if isinstance(value, int) else str(value).replace("'", "")

@@ -12,16 +12,17 @@ Statistical Precipice*: interquartile mean, probability of improvement, performa
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from windage.errors import InputError
-from windage.inputs import as_choice, as_real, shown
+from windage.inputs import as_choice, shown
 from windage.streams import stream
+from windage.study import resampling
+from windage.study.resampling import Interval
 
 __all__ = [
     "Interval",
@@ -42,29 +43,9 @@ __all__ = [
 
 Reals = NDArray[np.float64]
 
-RESAMPLES = 10_000
-"""How often seeds are drawn anew for an interval."""
-
 _EXACT = 30  # seeds: up to here all 2^n signs are counted
 _DRAWS = 99_999  # signs drawn for more seeds than that
 _SAME = 1e-12  # sums of differences that are closer than this, relatively, are equal
-
-
-@dataclass(frozen=True)
-class Interval:
-    """An estimate, and where the truth lies with this confidence.
-
-    >>> print(Interval(0.5, 0.25, 0.75))
-    0.5 (0.25 to 0.75)
-    """
-
-    estimate: float
-    low: float
-    high: float
-    level: float = 0.95
-
-    def __str__(self) -> str:
-        return f"{self.estimate:.4g} ({self.low:.4g} to {self.high:.4g})"
 
 
 @dataclass(frozen=True)
@@ -107,8 +88,8 @@ def mean(values: ArrayLike, level: float = 0.95) -> Interval:
     >>> print(mean([1.0, 2.0, 3.0, 4.0]))
     2.5 (1.5 to 3.5)
     """
-    x = _values(values, "values")
-    return _interval(float(x.mean()), x[_picks(x.size)].mean(axis=1), level)
+    x = resampling.values(values, "values")
+    return resampling.interval(float(x.mean()), x[resampling.picks(x.size)].mean(axis=1), level)
 
 
 def band(values: ArrayLike, level: float = 0.95) -> tuple[Reals, Reals, Reals]:
@@ -133,8 +114,8 @@ def band(values: ArrayLike, level: float = 0.95) -> tuple[Reals, Reals, Reals]:
             field="values",
             fix="pass one row a seed, one number a time",
         )
-    draws = x.T @ _counts(x.shape[0]).T / x.shape[0]  # [time, resample]
-    low, high = np.quantile(draws, _tails(level), axis=1)
+    draws = x.T @ resampling.counts(x.shape[0]).T / x.shape[0]  # [time, resample]
+    low, high = np.quantile(draws, resampling.tails(level), axis=1)
     return x.mean(axis=0), low, high
 
 
@@ -161,9 +142,9 @@ def ratio(first: ArrayLike, second: ArrayLike, level: float = 0.95) -> Interval:
     >>> print(ratio([2.0, 4.0, 6.0], [1.0, 2.0, 3.0]))
     2 (2 to 2)
     """
-    x, y = _values(first, "first"), _values(second, "second")
-    _same_length(x, y)
-    picks = _picks(x.size)
+    x, y = resampling.values(first, "first"), resampling.values(second, "second")
+    resampling.same_length(x, y)
+    picks = resampling.picks(x.size)
     below = y[picks].mean(axis=1)
     if not below.min() > 0 or not y.mean() > 0:
         raise InputError(
@@ -171,7 +152,7 @@ def ratio(first: ArrayLike, second: ArrayLike, level: float = 0.95) -> Interval:
             field="second",
             fix="compare differences instead of ratios, or run more seeds",
         )
-    return _interval(float(x.mean() / y.mean()), x[picks].mean(axis=1) / below, level)
+    return resampling.interval(float(x.mean() / y.mean()), x[picks].mean(axis=1) / below, level)
 
 
 def sign_flip_test(differences: ArrayLike) -> float:
@@ -182,7 +163,7 @@ def sign_flip_test(differences: ArrayLike) -> float:
     >>> sign_flip_test([1.0, 2.0, 3.0])
     0.25
     """
-    d = _values(differences, "differences")
+    d = resampling.values(differences, "differences")
     d = d[d != 0.0]  # a zero is a zero with either sign
     if d.size == 0:
         return 1.0
@@ -224,7 +205,7 @@ def iqm(values: ArrayLike) -> float:
     >>> iqm([1.0, 2.0, 3.0, 100.0])
     2.5
     """
-    return float(_iqm(_values(values, "values")))
+    return float(_iqm(resampling.values(values, "values")))
 
 
 def aggregate(
@@ -247,10 +228,10 @@ def aggregate(
     >>> aggregate({"river": [0.5, 0.6], "queue": [0.9, 0.9]}, "mean").estimate
     0.725
     """
-    strata = _strata(scores, "scores")
+    strata = resampling.strata(scores, "scores")
     pooled = _STATISTICS[as_choice(statistic, "statistic", _STATISTICS)]
-    draws = np.concatenate([x[_picks(x.size, k)] for k, x in enumerate(strata)], axis=1)
-    return _interval(float(pooled(np.concatenate(strata))), pooled(draws), level)
+    draws = np.concatenate([x[resampling.picks(x.size, k)] for k, x in enumerate(strata)], axis=1)
+    return resampling.interval(float(pooled(np.concatenate(strata))), pooled(draws), level)
 
 
 def improvement(
@@ -272,14 +253,14 @@ def improvement(
         )
     estimates, draws = [], []
     for k, name in enumerate(first):
-        x, y = _values(first[name], name), _values(second[name], name)
-        _same_length(x, y)
+        x, y = resampling.values(first[name], name), resampling.values(second[name], name)
+        resampling.same_length(x, y)
         wins = (x[:, None] > y) + 0.5 * (x[:, None] == y)
         # a seed drawn c times is counted c times on both sides: the mean is a quadratic form
-        counts = _counts(x.size, k) / x.size
+        counts = resampling.counts(x.size, k) / x.size
         estimates.append(float(wins.mean()))
         draws.append(np.einsum("bi,ij,bj->b", counts, wins, counts, optimize=True))
-    return _interval(float(np.mean(estimates)), np.mean(draws, axis=0), level)
+    return resampling.interval(float(np.mean(estimates)), np.mean(draws, axis=0), level)
 
 
 def profile(scores: Mapping[str, ArrayLike], thresholds: ArrayLike, level: float = 0.95) -> Profile:
@@ -289,11 +270,11 @@ def profile(scores: Mapping[str, ArrayLike], thresholds: ArrayLike, level: float
     [1.0, 0.5, 0.0]
     """
     tau = np.asarray(thresholds, dtype=np.float64)
-    strata = _strata(scores, "scores")
+    strata = resampling.strata(scores, "scores")
     above = [(x[:, None] > tau).astype(np.float64) for x in strata]
     share = np.mean([a.mean(axis=0) for a in above], axis=0)
-    draws = [_counts(a.shape[0], k) @ a / a.shape[0] for k, a in enumerate(above)]
-    low, high = np.quantile(np.mean(draws, axis=0), _tails(level), axis=0)
+    draws = [resampling.counts(a.shape[0], k) @ a / a.shape[0] for k, a in enumerate(above)]
+    low, high = np.quantile(np.mean(draws, axis=0), resampling.tails(level), axis=0)
     return Profile(tau, share, low, high, level)
 
 
@@ -320,7 +301,7 @@ def slope(horizons: ArrayLike, values: ArrayLike, level: float = 0.95) -> Interv
     >>> print(slope(T, [[10 * t**0.75 for t in T]] * 3))
     0.75 (0.75 to 0.75)
     """
-    T = _values(horizons, "horizons")
+    T = resampling.values(horizons, "horizons")
     y = np.asarray(values, dtype=np.float64)
     if y.ndim != 2 or y.shape[1] != T.size or y.shape[0] == 0 or not np.isfinite(y).all():
         raise InputError(
@@ -334,7 +315,7 @@ def slope(horizons: ArrayLike, values: ArrayLike, level: float = 0.95) -> Interv
         )
     x = np.log(T) - np.log(T).mean()
     weights = x / (x @ x)
-    means = _counts(y.shape[0]) @ y / y.shape[0]
+    means = resampling.counts(y.shape[0]) @ y / y.shape[0]
     for k in range(T.size):
         if not y[:, k].mean() > 0 or not means[:, k].min() > 0:
             raise InputError(
@@ -342,7 +323,9 @@ def slope(horizons: ArrayLike, values: ArrayLike, level: float = 0.95) -> Interv
                 field="values",
                 fix="leave out this horizon, or run more seeds",
             )
-    return _interval(float(np.log(y.mean(axis=0)) @ weights), np.log(means) @ weights, level)
+    return resampling.interval(
+        float(np.log(y.mean(axis=0)) @ weights), np.log(means) @ weights, level
+    )
 
 
 def _iqm(x: Reals) -> Reals:
@@ -368,58 +351,7 @@ def _all_sums(d: Reals) -> Reals:
     return sums
 
 
-def _picks(n: int, stratum: int = 0) -> NDArray[np.int64]:
-    """Return which seeds each resample draws: the same for the same n, so pairs stay pairs."""
-    rng = stream(n, f"study.bootstrap/{stratum}")
-    return rng.integers(0, n, size=(RESAMPLES, n))
-
-
-def _counts(n: int, stratum: int = 0) -> Reals:
-    """Return how often each resample draws each seed."""
-    picks = _picks(n, stratum) + n * np.arange(RESAMPLES)[:, None]
-    return np.bincount(picks.ravel(), minlength=n * RESAMPLES).reshape(RESAMPLES, n).astype(float)
-
-
-def _interval(estimate: float, draws: Reals, level: float) -> Interval:
-    low, high = np.quantile(draws, _tails(level))
-    return Interval(estimate, float(low), float(high), level)
-
-
-def _tails(level: float) -> list[float]:
-    tail = (1 - as_real(level, "level", low=0, high=1, open_low=True, open_high=True)) / 2
-    return [tail, 1 - tail]
-
-
-def _values(values: ArrayLike, field: str) -> Reals:
-    try:
-        x = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError):
-        x = np.full(1, math.nan)
-    if x.ndim != 1 or x.size == 0 or not np.isfinite(x).all():
-        raise InputError(
-            f"{shown(values)} is not a list of numbers, one a seed",
-            field=field,
-            fix="pass finite numbers; leave out seeds that have none",
-        )
-    return x
-
-
 def _differences(first: ArrayLike, second: ArrayLike) -> Reals:
-    x, y = _values(first, "first"), _values(second, "second")
-    _same_length(x, y)
+    x, y = resampling.values(first, "first"), resampling.values(second, "second")
+    resampling.same_length(x, y)
     return x - y
-
-
-def _same_length(x: Reals, y: Reals) -> None:
-    if x.size != y.size:
-        raise InputError(
-            f"{x.size} seeds on one side and {y.size} on the other",
-            field="second",
-            fix="pass the seeds that both have, in the same order",
-        )
-
-
-def _strata(scores: Mapping[str, ArrayLike], field: str) -> Sequence[Reals]:
-    if not scores:
-        raise InputError("there are no environments", field=field, fix="pass at least one")
-    return [_values(values, f"{field}[{name!r}]") for name, values in scores.items()]

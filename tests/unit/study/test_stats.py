@@ -10,7 +10,7 @@ import pytest
 import scipy.stats
 
 from windage.errors import InputError
-from windage.study import stats
+from windage.study import resampling, stats
 
 RNG = np.random.default_rng(7)
 
@@ -105,7 +105,7 @@ def test_holm_by_its_definition():
 
 
 def literal_picks(n, stratum=0):
-    return stats._picks(n, stratum)
+    return resampling.picks(n, stratum)
 
 
 def test_the_mean_and_its_interval():
@@ -128,8 +128,8 @@ def test_resamples_draw_every_seed_alike():
     counts = np.bincount(literal_picks(10).ravel(), minlength=10)
     assert scipy.stats.chisquare(counts).pvalue > 1e-6
     assert (literal_picks(10) != literal_picks(10, 1)).any()
-    assert stats._counts(7).sum(axis=1).tolist() == [7.0] * stats.RESAMPLES
-    assert (stats._counts(7)[3] == np.bincount(literal_picks(7)[3], minlength=7)).all()
+    assert resampling.counts(7).sum(axis=1).tolist() == [7.0] * resampling.RESAMPLES
+    assert (resampling.counts(7)[3] == np.bincount(literal_picks(7)[3], minlength=7)).all()
 
 
 def test_intervals_hold_the_truth_about_as_often_as_they_say():
@@ -180,7 +180,7 @@ def test_aggregate_draws_within_each_environment(statistic):
     ours = {"iqm": lambda x: scipy.stats.trim_mean(x, 0.25), "mean": np.mean, "median": np.median}
     pooled = np.concatenate(list(scores.values()))
     draws = []
-    for b in range(stats.RESAMPLES):
+    for b in range(resampling.RESAMPLES):
         parts = [x[literal_picks(x.size, k)[b]] for k, x in enumerate(scores.values())]
         draws.append(ours[statistic](np.concatenate(parts)))
         if b == 400:
