@@ -83,7 +83,7 @@ class Journal:
         """Give the connection; what SQLite finds wrong with the file is a typed error."""
         try:
             yield self._connection()
-        except sqlite3.Error as err:
+        except (sqlite3.Error, UnicodeDecodeError) as err:  # its messages may quote damaged bytes
             raise damaged(self.path, f"cannot be read ({err})") from None
 
     def _connection(self) -> sqlite3.Connection:

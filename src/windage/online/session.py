@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import TracebackType
 from typing import Any, Self
 
@@ -105,6 +105,12 @@ class Session:
         life = self._now()
         given_up = life.pending
         if given_up is not None and self.base.created.missing == "wait":
+            if self.journal.is_failing:
+                raise JournalError(
+                    f"could not be written when the outcome of decision {given_up.id} came",
+                    field=str(self.journal.path),
+                    fix="make room, then send that outcome again",
+                )
             raise CallOrderError(
                 f"decision {given_up.id} in {self.space.describe_state(given_up.state)} is waiting "
                 "for its outcome",
@@ -148,7 +154,8 @@ class Session:
             try:
                 return self._observe(id, reward, next_state, action)
             except (InputError, CallOrderError) as err:
-                self.journal.reject(self.base.agent, f"observe({shown(id)})", str(err))
+                with suppress(JournalError):  # the refusal itself is what the caller must hear of
+                    self.journal.reject(self.base.agent, f"observe({shown(id)})", str(err))
                 raise
 
     def _observe(self, id: Any, reward: Any, next_state: Any, action: Any) -> Receipt:  # noqa: A002

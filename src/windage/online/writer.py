@@ -60,6 +60,8 @@ class Writer(Journal):
         self.path = as_path(path)
         self.lock = threading.RLock()
         self._con: sqlite3.Connection | None = None
+        self.is_failing = False
+        """Whether the last attempt to write an event has failed."""
         self._depth = 0
         self._failed: sqlite3.Error | None = None
         self._touched: list[Touched] = []
@@ -94,9 +96,17 @@ class Writer(Journal):
             self._con.execute("PRAGMA synchronous = FULL")
             if tables == 0:
                 self._create()
-        except sqlite3.Error as err:
+        except (sqlite3.Error, UnicodeDecodeError) as err:
             raise self._unwritable(err) from None
         self._find_end()
+        self._require_integrity()
+
+    def _require_integrity(self) -> None:
+        """Refuse a file whose tables and indices disagree: an agent could come out of it wrong."""
+        with self.reading() as con:
+            (found,) = con.execute("PRAGMA integrity_check(1)").fetchone()
+        if found != "ok":
+            raise damaged(self.path, f"is not whole ({found})")
 
     def _require_not_lost(self) -> None:
         """Refuse to start anew where there was a journal."""
@@ -150,6 +160,7 @@ class Writer(Journal):
                     if self._failed is not None:
                         raise self._unwritable(self._failed)
                     self._execute("COMMIT")
+                    self.is_failing = self.is_failing and self.n == before[0]
                     self._head.write(self.n, self.chain)
             except BaseException:
                 if self._depth == 1:
@@ -164,7 +175,7 @@ class Writer(Journal):
         try:
             self._connection().execute(statement, values)
         except sqlite3.Error as err:
-            self._failed = err
+            self._failed, self.is_failing = err, True
             raise self._unwritable(err) from None
 
     def _undo(self, before: tuple[int, bytes]) -> None:
@@ -194,10 +205,13 @@ class Writer(Journal):
         event = Event(
             n, agent or n, kind, step or n, state, action, reward, used, key, body, at
         )  # fmt: skip
-        chain = chained(self.chain, event)
-        self._execute(_INSERT, (*event, chain))
-        self.n, self.chain = n, chain
+        self.insert((*event, chained(self.chain, event)))
         return n
+
+    def insert(self, row: tuple[Any, ...]) -> None:
+        """Add an event that has its place and its chain already."""
+        self._execute(_INSERT, row)
+        self.n, self.chain = row[0], row[-1]
 
     def keep(self, agent: int, step: int, state: bytes) -> None:
         """Keep a snapshot: what the agent was after all steps up to `step`."""
@@ -213,14 +227,12 @@ class Writer(Journal):
 
     def reject(self, agent: int, what: str, problem: str) -> None:
         """Count feedback that was refused; the chain and all agents stay as they are."""
-        if self._depth > 0 or self._con is None or self._pid != os.getpid():
-            return
-        with suppress(sqlite3.Error):  # the caller hears of the refusal itself
-            self._con.execute(
+        with self.writing():
+            self._execute(
                 "INSERT INTO rejected (agent, at, what, problem) VALUES (?, ?, ?, ?)",
                 (agent, time.time_ns() // 1000, what, problem),
             )
-            self._con.execute(
+            self._execute(
                 "DELETE FROM rejected WHERE id <= (SELECT max(id) FROM rejected) - ?",
                 (_REJECTED_KEPT,),
             )
@@ -238,14 +250,14 @@ class Writer(Journal):
                 self._head.write(self.n, self.chain, sealed(self.path))
             self._head.close()
 
-    def _unwritable(self, err: sqlite3.Error) -> JournalError:
+    def _unwritable(self, err: Exception) -> JournalError:
         if isinstance(err, sqlite3.IntegrityError):
             return JournalError(
                 "somebody else has written to it",
                 field=str(self.path),
                 fix="close it, find the other writer, and run `windage live verify`",
             )
-        if isinstance(err, sqlite3.DatabaseError) and not isinstance(err, sqlite3.OperationalError):
+        if not isinstance(err, sqlite3.OperationalError):
             return damaged(self.path, f"cannot be read ({err})")
         return JournalError(
             f"cannot be written ({err}); nothing of this call is in the journal",
