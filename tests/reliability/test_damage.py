@@ -11,7 +11,7 @@ import pytest
 import windage as wd
 from tests.conftest import RELIABILITY
 from tests.unit.online.loops import loop, swucrl
-from windage.online import session
+from windage.online import snapshots
 from windage.online.events import COLUMNS
 from windage.online.journal import Journal
 from windage.online.recover import recover
@@ -25,7 +25,7 @@ ROWS = f"SELECT {COLUMNS}, chain FROM events ORDER BY n"
 def whole(tmp_path_factory):
     """The same journal closed in order, and as a killed process would have left it."""
     patch = pytest.MonkeyPatch()
-    patch.setattr(session, "_SNAPSHOT_STEPS", 60)
+    patch.setattr(snapshots, "STEPS", 60)
     closed, killed = (tmp_path_factory.mktemp(name) for name in ("closed", "killed"))
     live = wd.online.open(closed / "a.journal", swucrl())
     with live.batch():

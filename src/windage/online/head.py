@@ -11,15 +11,17 @@ import contextlib
 import fcntl
 import hashlib
 import os
+import time
 from pathlib import Path
 
 import msgspec
 
 from windage.errors import JournalError
 
-__all__ = ["Head", "Note", "head_path", "read_note", "sealed"]
+__all__ = ["Head", "Note", "head_path", "read_note", "sealed", "writer_of"]
 
 _SIZE = 512  # one sector: written whole or not at all
+_TRIES, _PAUSE = 5, 0.02  # seconds
 
 
 class Note(msgspec.Struct, frozen=True):
@@ -62,6 +64,22 @@ def _note(data: bytes) -> Note | None:
     return None
 
 
+def writer_of(journal: Path) -> int | None:
+    """Return the process that has a journal open for writing; None if none has."""
+    try:
+        file = os.open(head_path(journal), os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError:
+        note = _note(os.pread(file, _SIZE, 0))
+        return note.pid if note else 0
+    finally:
+        os.close(file)
+    return None
+
+
 class Head:
     """The writer's own end of it: a lock that dies with the process, and the note."""
 
@@ -75,9 +93,7 @@ class Head:
                 field=str(path),
                 fix="keep the journal in a folder you may write to",
             ) from None
-        try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
+        if not self._locked():
             note = _note(os.pread(self._file, _SIZE, 0))
             os.close(self._file)
             who = f"process {note.pid}" if note else "another process"
@@ -85,9 +101,20 @@ class Head:
                 f"{who} is writing to it",
                 field=str(journal),
                 fix="stop that process first; reading it is possible at any time",
-            ) from None
+            )
         self.note = _note(os.pread(self._file, _SIZE, 0))
         """What the last writer left."""
+
+    def _locked(self) -> bool:
+        """Take the lock; whoever only asks who has it lets it go at once."""
+        for _ in range(_TRIES):
+            try:
+                fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                time.sleep(_PAUSE)
+            else:
+                return True
+        return False
 
     def write(self, n: int, chain: bytes, seal: str = "") -> None:
         """Note that all events up to n are acknowledged."""

@@ -28,7 +28,7 @@ __all__ = ["Base", "History", "Life", "Pending", "bases", "history", "live_throu
 
 _READ = (
     "SELECT n, kind, step, state, action, reward, used FROM events "
-    "WHERE agent = ? AND step > ? AND step <= ? ORDER BY step, n"
+    "WHERE agent = ? AND step > ? AND n <= ? ORDER BY step, n"
 )
 
 
@@ -54,6 +54,13 @@ class Base:
         """Return the agent as it was at event n, before it learned from carried samples."""
         saved = self.switched.saved if self.switched else self.created.saved
         return saved.revive(kind if kind and kind.id == saved.agent else None, self.makers)
+
+    def space(self) -> StateActions:
+        """Return its states and actions, without making the agent."""
+        configuration = self.created.saved.configuration
+        if "space" not in configuration:
+            configuration = self.makers.first().configuration
+        return StateActions(**configuration["space"])
 
 
 class History(NamedTuple):
@@ -98,13 +105,16 @@ class Life:
     """The step after which it was replayed: that of a snapshot, or of the base."""
 
 
-def bases(journal: Journal, makers: dict[str, Makers] | None = None) -> dict[str, Base]:
-    """Return what every agent of a journal was told last, by its name.
+def bases(
+    journal: Journal, makers: dict[str, Makers] | None = None, until: int | None = None
+) -> dict[str, Base]:
+    """Return what every agent of a journal was told last, up to an event, by its name.
 
     `makers` are those of agents whose functions are known; the others make what the journal knows.
     """
     found: dict[int, Base] = {}
-    rows = journal.events(f"kind IN ('{CREATED}', '{CONFIGURED}') ORDER BY n")
+    last = journal.n if until is None else until
+    rows = journal.events(f"kind IN ('{CREATED}', '{CONFIGURED}') AND n <= ? ORDER BY n", last)
     for event in rows:
         try:
             body = msgspec.json.decode(event.body or "", type=Created | Switched | Made)
@@ -123,7 +133,7 @@ def bases(journal: Journal, makers: dict[str, Makers] | None = None) -> dict[str
 
 
 def history(journal: Journal, agent: int, after: int, until: int) -> History:
-    """Return the decisions of an agent with after < id <= until, as far as they are known now."""
+    """Return the decisions of an agent with id > after, as they were known at event `until`."""
     journal.require_chain(after + 1)
     columns: list[list[Any]] = [[] for _ in History._fields]
     ids, states, advised, actions, rewards, afters, learned, ended, arrived = columns
@@ -148,13 +158,18 @@ def history(journal: Journal, agent: int, after: int, until: int) -> History:
     return History(*(np.array(c, kind) for c, kind in zip(columns, kinds, strict=True)))
 
 
-def live_through(journal: Journal, base: Base, kind: type[Agent] | None = None) -> Life:
-    """Return an agent where its journal stands: the newest snapshot and what followed."""
-    last = journal.n
+def live_through(
+    journal: Journal, base: Base, kind: type[Agent] | None = None, until: int | None = None
+) -> Life:
+    """Return an agent where its journal stands, or stood at an event: a snapshot and what followed.
+
+    `base` is what it was told up to there.
+    """
+    last = journal.n if until is None else until
     snapshots = journal.all(
-        "SELECT step, n, chain, state FROM snapshots WHERE agent = ? AND step >= ? "
+        "SELECT step, n, chain, state FROM snapshots WHERE agent = ? AND step >= ? AND n <= ? "
         "ORDER BY step DESC",
-        base.agent, base.n,
+        base.agent, base.n, last,
     )  # fmt: skip
     agent, since = None, base.n
     for step, n, chain, state in snapshots:

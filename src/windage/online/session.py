@@ -9,7 +9,6 @@ it is dropped and read again.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from types import TracebackType
@@ -22,15 +21,13 @@ from windage.errors import CallOrderError, InputError, JournalError
 from windage.inputs import as_integer, shown
 from windage.online.answers import Decision, Fallback, Receipt, as_action, as_key, as_state
 from windage.online.events import CONFIGURED, DECIDED, EXPIRED, OBSERVED, Event
-from windage.online.history import Base, Life, Pending, live_through, reach
+from windage.online.history import Base, Life, Pending, bases, live_through, reach
+from windage.online.snapshots import Snapshots
+from windage.online.switch import Rehearsal, rehearse
 from windage.online.writer import Writer
 from windage.spaces import StateActions
 
 __all__ = ["Session"]
-
-_SNAPSHOT_STEPS = 1000  # replayed in a few milliseconds
-_SNAPSHOT_BYTES = 100  # a step: large agents are kept less often
-_SNAPSHOTS = 4  # kept of an agent that forgets nothing
 
 
 class Session:
@@ -44,11 +41,11 @@ class Session:
         self._kind = kind
         self._fallback = fallback
         self._life: Life | None = None
-        self._snapshot_due = _SNAPSHOT_STEPS
         self.space: StateActions = self._now().agent.space
         """States and actions."""
         self.by_fallback = 0
         """How many decisions the fallback has made since the journal was opened."""
+        self._noted = 0
 
     @property
     def name(self) -> str:
@@ -124,10 +121,14 @@ class Session:
             if given_up is not None:
                 self.journal.append(self.base.agent, EXPIRED, step=given_up.id)
             self._note_makers()
+            if self.by_fallback > self._noted:
+                more = f"{self.by_fallback - self._noted} decisions were made by the fallback"
+                self.journal.reject(self.base.agent, "fallback", more)
             n = self.journal.append(
                 self.base.agent, DECIDED, state=s, action=action, key=key
             )  # fmt: skip
             life.pending = Pending(n, s, action)
+        self._noted = self.by_fallback
         return Decision(n, s, action, self.space.action_name(s, action), key)
 
     def observe(
@@ -172,7 +173,7 @@ class Session:
                 life.agent.observe(s, played, life.units.inward(value), after)
                 self._append_outcome(number, played, value, after, used=1)
                 life.pending = None
-                self._snapshot(life, number)
+                self._snapshots.keep(self.journal, self.base.agent, life.agent, number)
             return Receipt(number, "learned")
         decided = self._event(number)
         assert decided.state is not None
@@ -231,6 +232,23 @@ class Session:
                 self.journal.append(self.base.agent, EXPIRED, step=number)
                 life.pending = None
 
+    def switch(self, agent: Agent, *, dry_run: bool = False) -> Rehearsal:
+        """Let another agent go on from here, after it was tried on the history.
+
+        It starts with the last samples of the history, as many as it remembers. With `dry_run`
+        nothing is changed.
+        """
+        with self.journal.lock:
+            found = rehearse(self.journal, self.base, self._now(), agent)
+            if not dry_run:
+                with self.journal.writing(self):
+                    body = msgspec.json.encode(found.event).decode()
+                    self.journal.append(self.base.agent, CONFIGURED, body=body)
+                    self.reset()
+                self._kind = type(agent)
+                self.base = bases(self.journal, {self.name: self.base.makers})[self.name]
+            return found
+
     @contextmanager
     def batch(self) -> Iterator[Self]:
         """Make all calls inside durable together, at the end: one commit for all of them.
@@ -269,7 +287,7 @@ class Session:
         self.journal._connection()
         if self._life is None:
             self._life = live_through(self.journal, self.base, self._kind)
-            self._snapshot_due = _SNAPSHOT_STEPS - self._life.advised.size
+            self._snapshots = Snapshots(self._life.advised.size)
         return self._life
 
     @contextmanager
@@ -292,22 +310,6 @@ class Session:
         for made in self.base.makers.new():
             body = msgspec.json.encode(made).decode()
             self.journal.append(self.base.agent, CONFIGURED, body=body)
-
-    def _snapshot(self, life: Life, step: int) -> None:
-        """Keep the agent now and then, so that opening it again is quick."""
-        self._snapshot_due -= 1
-        if self._snapshot_due > 0:
-            return
-        state = life.agent.state()
-        self._snapshot_due = max(_SNAPSHOT_STEPS, len(state) // _SNAPSHOT_BYTES)
-        self.journal.keep(self.base.agent, step, state)
-        kept = [s for (s,) in self.journal.all(
-            "SELECT step FROM snapshots WHERE agent = ? ORDER BY step DESC", self.base.agent
-        )]  # fmt: skip
-        far = reach(life.agent)
-        needed = int(far / self._snapshot_due) + 2 if far < math.inf else _SNAPSHOTS
-        if len(kept) > needed:
-            self.journal.drop(self.base.agent, "< ?", kept[needed - 1])
 
     def _known(self, key: str | None) -> Decision | None:
         if key is None:

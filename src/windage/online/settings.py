@@ -88,6 +88,10 @@ class Makers:
             self._new.append(made)
         return self._known[horizon].revive(None, self)
 
+    def first(self) -> Saved:
+        """Return the first that was made."""
+        return next(iter(self._known.values()))
+
     def recall(self, made: Made) -> None:
         """Take over what the journal knows."""
         self._known[made.horizon] = made.saved

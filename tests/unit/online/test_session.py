@@ -50,10 +50,10 @@ def test_a_loop_cut_anywhere_is_the_loop_that_was_never_cut(name, path):
 
 
 def test_a_snapshot_changes_nothing(path, monkeypatch):
-    from windage.online import session
+    from windage.online import snapshots
 
-    monkeypatch.setattr(session, "_SNAPSHOT_STEPS", 16)
-    monkeypatch.setattr(session, "_SNAPSHOT_BYTES", 10**9)
+    monkeypatch.setattr(snapshots, "STEPS", 16)
+    monkeypatch.setattr(snapshots, "BYTES", 10**9)
     twin = swucrl()
     wanted, _ = twin_loop(twin, 200)
     with wd.online.open(path, swucrl()) as live, live.batch():
@@ -65,9 +65,9 @@ def test_a_snapshot_changes_nothing(path, monkeypatch):
 
 
 def test_a_damaged_snapshot_is_only_a_lost_cache(path, monkeypatch):
-    from windage.online import session
+    from windage.online import snapshots
 
-    monkeypatch.setattr(session, "_SNAPSHOT_STEPS", 16)
+    monkeypatch.setattr(snapshots, "STEPS", 16)
     with wd.online.open(path, swucrl()) as live, live.batch():
         loop(live, 60)
         wanted = live.agent.state()
@@ -143,9 +143,9 @@ def test_skip_drops_the_step_and_counts_it(path):
 
 @pytest.mark.parametrize("missed", [0, 17, 59])
 def test_a_late_reward_stands_where_it_would_have_stood_in_time(path, missed, monkeypatch):
-    from windage.online import session
+    from windage.online import snapshots
 
-    monkeypatch.setattr(session, "_SNAPSHOT_STEPS", 16)
+    monkeypatch.setattr(snapshots, "STEPS", 16)
     with wd.online.open(path, swucrl(window=100), missing="skip") as live, live.batch():
         s, told, late = 0, [], None
         for i in range(80):

@@ -1,0 +1,155 @@
+"""Why this action: a decision of a journal in words, by names and in the units of its user."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from windage.agents import Agent, Doubling
+from windage.agents.explain import ActionReport, Explanation
+from windage.errors import InputError
+from windage.online.events import DECIDED
+from windage.online.history import bases, live_through
+from windage.online.journal import Journal
+from windage.online.status import moment, of_name
+from windage.online.units import Units
+
+__all__ = ["Reason", "explain"]
+
+
+@dataclass(frozen=True)
+class Reason:
+    """A decision and why it was made.
+
+    `sentences` say it in words; `columns` and `rows` are the numbers behind them, in the user's
+    units; `details` is what an agent of another kind says of itself.
+    """
+
+    id: int
+    state: str
+    action: str
+    sentences: tuple[str, ...]
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    details: str
+
+    def __str__(self) -> str:
+        return "\n".join([*self.sentences, *([self.details] if self.details else [])])
+
+
+_COLUMNS = (
+    "action", "visits", "mean", "radius", "at best", "p radius", "optimism", "of eta", "behind",
+)  # fmt: skip
+
+
+def explain(path: str | Path, decision: int | None = None, name: str | None = None) -> Reason:
+    """Say why a decision was made, from what was known then; None: the last one.
+
+    The journal is only read, and its program is not disturbed.
+    """
+    journal = Journal(path)
+    try:
+        agent_number = of_name(bases(journal), name).agent
+        which = "n = (SELECT max(n) FROM events WHERE agent = ? AND kind = ?)"
+        values: tuple[object, ...] = (agent_number, DECIDED)
+        if decision is not None:
+            which, values = "agent = ? AND kind = ? AND n = ?", (*values, decision)
+        found = journal.events(which, *values)
+        if not found:
+            raise InputError(
+                f"there is no decision {decision}" if decision else "nothing was decided yet",
+                field=str(journal.path),
+                fix="`windage live export` lists all decisions",
+            )
+        event = found[0]
+        base = next(
+            one for one in bases(journal, until=event.n).values() if one.agent == agent_number
+        )
+        life = live_through(journal, base, until=event.n)
+        assert life.pending is not None
+        head = f"Decision {event.n}, {moment(event.at)}" + (
+            f", key {event.key}" if event.key else ""
+        )
+        return _reason(life.agent, life.pending.id, life.pending.state, life.pending.action,
+                       life.units, head)  # fmt: skip
+    finally:
+        journal.close()
+
+
+def _reason(agent: Agent, number: int, s: int, advised: int, units: Units, head: str) -> Reason:
+    space = agent.space
+    state, action = space.state_name(s), space.action_name(s, advised)
+    told = f"{head}: in {state} the advice was {action} (t = {agent.t}, {agent.id})."
+    acting = agent.runner if isinstance(agent, Doubling) and agent.runner else agent
+    tell = getattr(acting, "explain", None)
+    said = tell(s) if tell is not None else None
+    if not isinstance(said, Explanation):
+        details = str(said) if said is not None else "This kind of agent does not explain itself."
+        return Reason(number, state, action, (told,), (), (), details)
+    chosen = said.actions[advised]
+    sentences = [
+        told,
+        _hope(said, units),
+        *_knowledge(chosen, units),
+        *_rivals(said, chosen, units),
+    ]
+    rows = tuple(_row(one, chosen, units) for one in said.actions)
+    return Reason(number, state, action, tuple(sentences), _COLUMNS, rows, "")
+
+
+def _hope(said: Explanation, units: Units) -> str:
+    word = "cost" if units.direction == "cost" else "reward"
+    return (
+        f"Its plan was made at t = {said.start} (episode {said.episode}, {said.radii} radii) and "
+        f"hopes for a {word} of {units.outward(said.gain):.4g} a step."
+    )
+
+
+def _knowledge(chosen: ActionReport, units: Units) -> list[str]:
+    """Say what is known of the chosen action, and how much of its value is optimism."""
+    scale = units.scale
+    if chosen.visits == 0:
+        found = [f"{chosen.name} was not tried there within its memory: everything is possible."]
+    else:
+        found = [
+            f"{chosen.name} was tried there {chosen.visits} times within its memory, with a mean "
+            f"of {units.outward(chosen.mean_reward):.4g}; the mean may be as good as "
+            f"{units.outward(chosen.optimistic_reward):.4g}."
+        ]
+    if chosen.vacuous:
+        found.append("Of where it leads nothing is known yet: any state is thought possible.")
+    optimism, of_eta = scale * chosen.bonus, scale * chosen.bonus_from_widening
+    found.append(
+        f"Hoping for good transitions adds {optimism:.4g} to its value, {of_eta:.4g} of it due to "
+        f"the widening (eta = {chosen.widening:.3g})."
+    )
+    return found
+
+
+def _rivals(said: Explanation, chosen: ActionReport, units: Units) -> list[str]:
+    others = [one for one in said.actions if one.action != chosen.action]
+    if not others:
+        return ["It is the only action there."]
+    tied = [one.name for one in others if one.tied]
+    if chosen.tied and tied:
+        return [f"As hopeful: {', '.join(tied)}; of ties a {said.ties} one is played."
+                if said.ties == "random" else
+                f"As hopeful: {', '.join(tied)}; ties are broken by {said.ties!r}."]  # fmt: skip
+    best = max(others, key=lambda one: one.value)
+    gap = units.scale * (chosen.value - best.value)
+    return [f"The next best, {best.name}, is {gap:.4g} behind."]
+
+
+def _row(one: ActionReport, chosen: ActionReport, units: Units) -> tuple[str, ...]:
+    scale = units.scale
+    return (
+        one.name + (" *" if one.action == chosen.action else ""),
+        str(one.visits),
+        f"{units.outward(one.mean_reward):.4g}" if one.visits else "-",
+        f"{scale * one.reward_radius:.3g}",
+        f"{units.outward(one.optimistic_reward):.4g}",
+        "any" if one.vacuous else f"{one.transition_radius:.3g}",
+        f"{scale * one.bonus:.3g}",
+        f"{scale * one.bonus_from_widening:.3g}",
+        f"{scale * (chosen.value - one.value):.4g}",
+    )
