@@ -11,6 +11,8 @@ from windage.cli import (
     catalogue,
     demo,
     inspect,
+    live,
+    live_repair,
     models,
     paper,
     plan,
@@ -42,6 +44,15 @@ app.command("plan")(plan.plan)
 app.command("paper")(paper.paper)
 app.command("check-agent")(agent_check.check_agent)
 app.command("inspect")(inspect.inspect)
+
+_live = typer.Typer(help="Look after agents that decide for real.", no_args_is_help=True)
+_live.command("status")(live.status)
+_live.command("explain")(live.explain)
+_live.command("export")(live.export)
+_live.command("verify")(live_repair.verify)
+_live.command("recover")(live_repair.recover)
+_live.command("switch")(live_repair.switch)
+app.add_typer(_live, name="live")
 
 
 def _version(wanted: bool) -> None:

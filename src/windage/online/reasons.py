@@ -7,6 +7,7 @@ from pathlib import Path
 
 from windage.agents import Agent, Doubling
 from windage.agents.explain import ActionReport, Explanation
+from windage.agents.relay import Relay
 from windage.errors import InputError
 from windage.online.events import DECIDED
 from windage.online.history import bases, live_through
@@ -14,7 +15,19 @@ from windage.online.journal import Journal
 from windage.online.status import moment, of_name
 from windage.online.units import Units
 
-__all__ = ["Reason", "explain"]
+__all__ = ["LEGEND", "Part", "Reason", "explain"]
+
+
+@dataclass(frozen=True)
+class Part:
+    """An action and what its value is made of, as the agent counts.
+
+    `sizes` are the mean reward, what may be added to it, what good transitions may add without the
+    widening, and what the widening adds.
+    """
+
+    action: str
+    sizes: tuple[float, float, float, float]
 
 
 @dataclass(frozen=True)
@@ -22,7 +35,8 @@ class Reason:
     """A decision and why it was made.
 
     `sentences` say it in words; `columns` and `rows` are the numbers behind them, in the user's
-    units; `details` is what an agent of another kind says of itself.
+    units; `parts` are those numbers for a picture; `details` is what an agent of another kind says
+    of itself.
     """
 
     id: int
@@ -31,14 +45,22 @@ class Reason:
     sentences: tuple[str, ...]
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
+    parts: tuple[Part, ...]
     details: str
 
     def __str__(self) -> str:
         return "\n".join([*self.sentences, *([self.details] if self.details else [])])
 
 
+LEGEND = (
+    "mean, radius, at best: the reward a step, how far off its mean may be, the best it may be; "
+    "p radius: how far off the transitions may be, 2 is any; optimism: what hoping for good "
+    "transitions adds, and the part of it that is due to eta; value: the best reward and what "
+    "follows it; behind: how much worse than the advised action"
+)
 _COLUMNS = (
-    "action", "visits", "mean", "radius", "at best", "p radius", "optimism", "of eta", "behind",
+    "action", "visits", "mean", "radius", "at best", "p radius", "optimism", "of eta", "value",
+    "behind",
 )  # fmt: skip
 
 
@@ -85,23 +107,25 @@ def _reason(agent: Agent, number: int, s: int, advised: int, units: Units, head:
     said = tell(s) if tell is not None else None
     if not isinstance(said, Explanation):
         details = str(said) if said is not None else "This kind of agent does not explain itself."
-        return Reason(number, state, action, (told,), (), (), details)
+        return Reason(number, state, action, (told,), (), (), (), details)
     chosen = said.actions[advised]
+    ahead = agent._since - 1 if isinstance(agent, Relay) else 0  # a runner has its own clock
     sentences = [
         told,
-        _hope(said, units),
+        _hope(said, units, ahead),
         *_knowledge(chosen, units),
         *_rivals(said, chosen, units),
     ]
     rows = tuple(_row(one, chosen, units) for one in said.actions)
-    return Reason(number, state, action, tuple(sentences), _COLUMNS, rows, "")
+    parts = tuple(_part(one, units) for one in said.actions)
+    return Reason(number, state, action, tuple(sentences), _COLUMNS, rows, parts, "")
 
 
-def _hope(said: Explanation, units: Units) -> str:
+def _hope(said: Explanation, units: Units, ahead: int) -> str:
     word = "cost" if units.direction == "cost" else "reward"
     return (
-        f"Its plan was made at t = {said.start} (episode {said.episode}, {said.radii} radii) and "
-        f"hopes for a {word} of {units.outward(said.gain):.4g} a step."
+        f"Its plan was made at t = {said.start + ahead} (episode {said.episode}, {said.radii} "
+        f"radii) and hopes for a {word} of {units.outward(said.gain):.4g} a step."
     )
 
 
@@ -131,6 +155,8 @@ def _rivals(said: Explanation, chosen: ActionReport, units: Units) -> list[str]:
     if not others:
         return ["It is the only action there."]
     tied = [one.name for one in others if one.tied]
+    if chosen.tied and len(tied) == len(others) and not any(one.visits for one in others):
+        return [f"Nothing is known of the others either: {', '.join(tied)}."]
     if chosen.tied and tied:
         return [f"As hopeful: {', '.join(tied)}; of ties a {said.ties} one is played."
                 if said.ties == "random" else
@@ -141,7 +167,7 @@ def _rivals(said: Explanation, chosen: ActionReport, units: Units) -> list[str]:
 
 
 def _row(one: ActionReport, chosen: ActionReport, units: Units) -> tuple[str, ...]:
-    scale = units.scale
+    scale, way = units.scale, -1.0 if units.direction == "cost" else 1.0
     return (
         one.name + (" *" if one.action == chosen.action else ""),
         str(one.visits),
@@ -151,5 +177,14 @@ def _row(one: ActionReport, chosen: ActionReport, units: Units) -> tuple[str, ..
         "any" if one.vacuous else f"{one.transition_radius:.3g}",
         f"{scale * one.bonus:.3g}",
         f"{scale * one.bonus_from_widening:.3g}",
+        f"{units.outward(one.optimistic_reward) + way * scale * (one.expected + one.bonus):.4g}",
         f"{scale * (chosen.value - one.value):.4g}",
     )
+
+
+def _part(one: ActionReport, units: Units) -> Part:
+    low, high = units.inside  # bars start at the least reward
+    mean = max(one.mean_reward - low, 0.0) / (high - low) if one.visits else 0.0
+    best = (one.optimistic_reward - low) / (high - low)
+    bonus, of_eta = one.bonus / (high - low), one.bonus_from_widening / (high - low)
+    return Part(one.name, (mean, max(best - mean, 0.0), bonus - of_eta, of_eta))

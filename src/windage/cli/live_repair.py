@@ -1,0 +1,173 @@
+"""`windage live verify|recover|switch`: whether a journal is sound, and what to do about it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from windage.cli.live import Journal, Name
+from windage.cli.progress import Progress
+from windage.cli.settings import parse_settings
+from windage.cli.tables import print_table, print_text
+from windage.errors import InputError, JournalError
+
+if TYPE_CHECKING:
+    from windage.agents import Agent
+    from windage.online.history import Base
+    from windage.online.recover import Recovery
+    from windage.online.switch import Rehearsal
+
+
+def verify(journal: Journal) -> None:
+    """Check the chain of all events, replay every agent, compare every snapshot."""
+    from windage.online.verify import verify as check
+
+    with Progress() as progress:
+        progress("replaying the journal")
+        found = check(journal)
+    for remark in found.remarks:
+        print_text(f"note: {remark}")
+    if not found.is_sound:
+        first, more = found.problems[0], len(found.problems) - 1
+        raise JournalError(
+            first + (f", and {more} more problems" if more else ""),
+            field=str(journal),
+            fix="keep a copy of it and of the files beside it, then windage live recover JOURNAL",
+        )
+    print(
+        f"{journal}: sound. {found.events:,} events in one chain, {found.decisions:,} decisions of "
+        f"{found.agents:,} agent{'s' if found.agents != 1 else ''} replayed, "
+        f"{found.snapshots:,} snapshots compared"
+    )
+
+
+def recover(
+    journal: Journal,
+    output: Annotated[Path, typer.Option("-o", "--output", help="The new journal.")],
+) -> None:
+    """Save the longest sound beginning of a damaged journal into a new one."""
+    from windage.online.recover import recover as save
+
+    with Progress() as progress:
+        progress("looking at every page")
+        found = save(journal, output)
+    print_text(f"{output}: {found.events:,} events saved, each as it was written")
+    print_text(_missing(found))
+    if found.pending:
+        listed = ", ".join(map(str, found.pending[:10]))
+        print_text(f"waiting for their outcomes: decision {listed}; send them again")
+
+
+def _missing(found: Recovery) -> str:
+    """Say what is missing."""
+    if found.missing is None:
+        return "whether anything is missing nobody knows: there was no head, and no trace of more"
+    if found.missing == 0:
+        return "nothing is missing"
+    known = (
+        f"{found.acknowledged:,} were acknowledged"
+        if found.acknowledged is not None
+        else "there was no head to say how many there were"
+    )
+    traces = f"; traces of {len(found.seen):,} later rows were found" if found.seen else ""
+    return (
+        f"missing: event {found.events + 1:,} and all after it, {found.missing:,} at least "
+        f"({known}{traces})"
+    )
+
+
+def switch(
+    journal: Journal,
+    agent: Annotated[
+        str | None, typer.Option("--agent", metavar="ID", help="Another kind of agent.")
+    ] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="NAME=VALUE", help="A parameter of the agent."),
+    ] = None,
+    name: Name = None,
+    apply: Annotated[
+        bool, typer.Option("--apply", help="Do it. Without, it is only tried on the history.")
+    ] = False,
+) -> None:
+    """Try another window, widening or agent on a journal's history, and let it go on from there."""
+    from windage.online.history import bases, live_through
+    from windage.online.journal import Journal as Reader
+    from windage.online.session import Session
+    from windage.online.status import of_name
+    from windage.online.switch import rehearse
+    from windage.online.writer import Writer
+
+    options = parse_settings(settings or [], "--set")
+    if not options and agent is None:
+        raise InputError(
+            "nothing would change", field="switch", fix="give --set NAME=VALUE or --agent ID"
+        )
+    Reader(journal).close()  # a writer would make what is not there
+    opened = Writer(journal) if apply else Reader(journal)
+    try:
+        base = of_name(bases(opened), name)
+        new = _made(base, agent, options)
+        _print(rehearse(opened, base, live_through(opened, base), new))
+        if isinstance(opened, Writer):
+            Session(opened, base, type(new), None).switch(new)
+    finally:
+        opened.close()
+    if apply:
+        print_text(
+            f"done: from here on the journal goes on with {new.id}. Change your program to match "
+            "before you start it again; it is refused otherwise."
+        )
+    else:
+        print("nothing was changed; --apply does it")
+
+
+def _made(base: Base, agent: str | None, options: dict[str, Any]) -> Agent:
+    """Return the agent of a journal with other parameters, or another agent."""
+    import windage as wd
+
+    saved = base.switched.saved if base.switched else base.created.saved
+    kind = wd.agents.get(agent or saved.agent)
+    configuration = dict(saved.configuration)
+    if agent is not None and agent != saved.agent:
+        shared = {name: configuration[name] for name in ("seed", "reward_range")}
+        return wd.agents.make(
+            agent, base.space(), horizon=configuration["horizon"], **(shared | options)
+        )
+    for option in options:
+        if option not in configuration or option == "space":
+            raise InputError(
+                "no such parameter",
+                field=f"{saved.agent}.{option}",
+                fix="one of: " + ", ".join(name for name in configuration if name != "space"),
+            )
+    given = kind._options(configuration | options)
+    given.pop("space")
+    return kind(base.space(), **given)
+
+
+def _print(found: Rehearsal) -> None:
+    for change in found.changes:
+        print(change.replace(" in the journal", "").replace(" now", "").replace(", ", " -> "))
+    (gain, gain_then), (vacuous, vacuous_then) = found.gain, found.vacuous
+    print_table(
+        ["", "now", "then"],
+        [
+            ["hoped for a step", _number(gain), _number(gain_then)],
+            ["pairs nothing is known of", _number(vacuous), _number(vacuous_then)],
+        ],
+    )
+    print_text(
+        f"On the {found.steps:,} steps of the history it would have done what was done in "
+        f"{found.agreed:.0%}; it would start with the last {found.carried:,} samples."
+    )
+    for state, before, after in found.policy[:20]:
+        print(f"  in {state}: {before} -> {after}")
+    if len(found.policy) > 20:
+        print(f"  and in {len(found.policy) - 20:,} more states")
+
+
+def _number(value: float | None) -> str:
+    return "-" if value is None else f"{value:.4g}"
