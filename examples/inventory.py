@@ -37,7 +37,7 @@ def main(path: str) -> None:
     stock = 0
     worst = max(HOLDING * ROOM, LOST * ROOM) + TRUCK
     with wd.online.open(path, agent, reward_range=(0, worst), direction="cost") as live:
-        for day in csv.DictReader(DEMAND.open()):
+        for day in csv.DictReader(DEMAND.read_text().splitlines()):
             d = live.decide(stock, key=day["date"])
             cost, stock = one_day(stock, d.action, int(day["demand"]))
             live.observe(d.id, cost, stock)

@@ -139,7 +139,9 @@ def _print_alarms(one: AgentStatus) -> None:
     if not one.alarms:
         print("no drift beyond chance in the last outcomes of any pair")
         return
-    print(f"drift alarms (a false one, ever, with probability {DELTA:g} at most):")
+    print(
+        f"drift alarms (a look at a world that stands still shows one with probability {DELTA:g}):"
+    )
     for alarm in one.alarms:
         print(f"  {alarm}")
 

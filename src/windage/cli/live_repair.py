@@ -156,7 +156,7 @@ def _print(found: Rehearsal) -> None:
         ["", "now", "then"],
         [
             ["hoped for a step", _number(gain), _number(gain_then)],
-            ["pairs nothing is known of", _number(vacuous), _number(vacuous_then)],
+            ["pairs nothing is known of", _share(vacuous), _share(vacuous_then)],
         ],
     )
     print_text(
@@ -171,3 +171,7 @@ def _print(found: Rehearsal) -> None:
 
 def _number(value: float | None) -> str:
     return "-" if value is None else f"{value:.4g}"
+
+
+def _share(value: float | None) -> str:
+    return "-" if value is None else f"{value:.0%}"

@@ -1,12 +1,15 @@
 """Where the world has drifted: recent outcomes of a pair against those before them.
 
 For each pair the last W samples of the history are set against the W before them: the mean reward,
-and the share of each next state. Two shares p and q of n and m outcomes differ by more than chance
-if n kl(p, z) + m kl(q, z), z the share in all of them, exceeds what holds at all times at once with
-probability 1 - delta: log(1 / delta) + log(e (1 + n)) for each of the two (the mixture bound for
-Bernoulli samples, which covers rewards in [0, 1]), delta divided among all tests and all places a
-stretch may start at. So a journal of a world that stands still shows a false alarm with probability
-at most delta, however often it is looked at.
+and the share of each next state. Two coins against one: the evidence is the logarithm of
+
+    KT(x of n) KT(y of m) / max_p p^(x + y) (1 - p)^(n + m - x - y)
+
+where KT is the probability of the outcomes under a coin drawn from Beta(1/2, 1/2). If both
+stretches have the same coin, the ratio is at most a martingale of mean 1, however the agent's
+choices depend on what it saw, so it exceeds 1 / delta with probability at most delta; this holds
+for rewards in [0, 1] too, by convexity. Delta is divided among all tests: one look at a world that
+stands still shows a false alarm with probability at most delta.
 """
 
 from __future__ import annotations
@@ -16,6 +19,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import betaln, xlog1py, xlogy
 
 from windage.agents import Agent, Doubling
 from windage.online.history import History
@@ -80,6 +84,7 @@ def drift(past: History, space: StateActions, units: Units, recent: int) -> list
     rewards = (units.inward(lived.rewards) - low) / (high - low)
     bounded = bool(((rewards >= 0.0) & (rewards <= 1.0)).all())  # else no bound speaks of them
     start, middle = max(pairs.size - 2 * recent, 0), pairs.size - recent
+    bar = math.log(space.n_pairs * (space.n_states + 1) / DELTA)
     found = []
     for pair in np.unique(pairs[middle:]).tolist():
         mine = pairs == pair
@@ -87,17 +92,15 @@ def drift(past: History, space: StateActions, units: Units, recent: int) -> list
         new = np.flatnonzero(mine[middle:]) + middle
         if old.size == 0:
             continue
-        skipped = int(mine[:start].sum())
-        bar = _bar(skipped, old.size, new.size, space.n_pairs * (space.n_states + 1))
-        means = np.array([[rewards[old].mean()], [rewards[new].mean()]])
-        if bounded and (_evidence(means, old.size, new.size) > bar).any():
+        earned = np.array([[rewards[old].sum()], [rewards[new].sum()]])
+        if bounded and (_evidence(earned, old.size, new.size) > bar).any():
             before, now = lived.rewards[old].mean(), lived.rewards[new].mean()
             found.append(_alarm(space, pair, "reward", before, now, abs(now - before), old, new))
-        rows = np.stack(
-            [np.bincount(lived.afters[part], minlength=space.n_states) / part.size
-             for part in (old, new)]
-        )  # fmt: skip
-        evidence = _evidence(rows, old.size, new.size)
+        counts = np.stack(
+            [np.bincount(lived.afters[part], minlength=space.n_states) for part in (old, new)]
+        ).astype(np.float64)
+        evidence = _evidence(counts, old.size, new.size)
+        rows = counts / [[old.size], [new.size]]
         if (evidence > bar).any():
             after = int(np.argmax(evidence))
             distance = np.abs(rows[0] - rows[1]).sum()
@@ -120,25 +123,19 @@ def _alarm(
     )  # fmt: skip
 
 
-def _bar(skipped: int, old: int, new: int, tests: int) -> float:
-    """Return what the evidence of drift must exceed; `skipped` visits came before the first."""
-    bar = 0.0
-    for first, n in ((skipped, old), (skipped + old, new)):
-        places = (first + 1.0) * (first + 2.0)  # 1 / places sums to 1 over all starts
-        bar += math.log(2.0 * tests * places / DELTA) + 1.0 + math.log1p(n)
-    return bar
+def _evidence(sums: NDArray[np.float64], old: int, new: int) -> NDArray[np.float64]:
+    """Return the evidence, column by column, that two stretches are not of the same coin.
 
-
-def _evidence(shares: NDArray[np.float64], old: int, new: int) -> NDArray[np.float64]:
-    """Return n kl(p, z) + m kl(q, z) of each column."""
-    pooled = (old * shares[0] + new * shares[1]) / (old + new)
-    return old * _kl(shares[0], pooled) + new * _kl(shares[1], pooled)
-
-
-def _kl(p: NDArray[np.float64], q: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the relative entropy of a coin p to a coin q; q is 0 or 1 only where p is."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        heads = np.where(p > 0.0, p * np.log(p / q), 0.0)
-        tails = np.where(p < 1.0, (1.0 - p) * np.log((1.0 - p) / (1.0 - q)), 0.0)
-    found: NDArray[np.float64] = np.maximum(heads + tails, 0.0)
+    >>> np.exp(_evidence(np.array([[1.0], [1.0]]), 1, 1)).round(9).tolist()  # 1/2 * 1/2 / 1
+    [0.25]
+    """
+    total, n = sums.sum(axis=0), old + new
+    share = total / n
+    one_coin = xlogy(total, share) + xlog1py(n - total, -share)
+    found: NDArray[np.float64] = _kt(sums[0], old) + _kt(sums[1], new) - one_coin
     return found
+
+
+def _kt(sums: NDArray[np.float64], n: int) -> NDArray[np.float64]:
+    """Return the log-probability of outcomes under a coin drawn from Beta(1/2, 1/2)."""
+    return np.asarray(betaln(0.5 + sums, 0.5 + n - sums) - betaln(0.5, 0.5))

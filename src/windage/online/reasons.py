@@ -125,7 +125,7 @@ def _hope(said: Explanation, units: Units, ahead: int) -> str:
     word = "cost" if units.direction == "cost" else "reward"
     return (
         f"Its plan was made at t = {said.start + ahead} (episode {said.episode}, {said.radii} "
-        f"radii) and hopes for a {word} of {units.outward(said.gain):.4g} a step."
+        f"radii) and hopes for a {word} of {units.hoped(said.gain):.4g} a step."
     )
 
 

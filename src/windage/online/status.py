@@ -185,7 +185,7 @@ def _alarms(agent: Agent | None, base: Base, past: History, recent: int) -> list
 
 def _gain(agent: Agent | None, base: Base) -> float | None:
     gain = _episode(agent, "gain")
-    return None if gain is None or agent is None else base.created.units(agent).outward(gain)
+    return None if gain is None or agent is None else base.created.units(agent).hoped(gain)
 
 
 def _episode(agent: Agent | None, field: str) -> float | None:

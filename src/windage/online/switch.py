@@ -107,7 +107,7 @@ def _plain(name: str, configuration: dict[str, Any]) -> dict[str, Any]:
 
 def _hope(agent: Agent, base: Base) -> float | None:
     episode = getattr(agent, "episode", None)
-    return None if episode is None else base.created.units(agent).outward(float(episode.gain))
+    return None if episode is None else base.created.units(agent).hoped(float(episode.gain))
 
 
 def _vacuous(agent: Agent) -> float | None:

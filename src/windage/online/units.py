@@ -63,6 +63,13 @@ class Units:
             share = 1.0 - share
         return low + share * (high - low)
 
+    def hoped(self, gain: float) -> float:
+        """Return an optimistic gain in the user's units; planning may overshoot the range a bit."""
+        found = self.outward(gain)
+        if self.reward_range is None:
+            return found
+        return min(max(found, self.reward_range[0]), self.reward_range[1])
+
     @property
     def scale(self) -> float:
         """How large the agent's 1 is in the user's units."""

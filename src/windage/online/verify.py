@@ -48,22 +48,31 @@ def verify(path: str | Path) -> Verification:
         found.problems.append(f"{err.problem}")
         return found
     try:
-        _check(journal, found)
-    except WindageError as err:
-        found.problems.append(err.problem)
+        found.events = journal.n
+        for check in (_check_chain, _check_tables, _check_agents, _check_head):
+            try:
+                check(journal, found)
+            except WindageError as err:
+                found.problems.append(err.problem)
     finally:
         journal.close()
     return found
 
 
-def _check(journal: Journal, found: Verification) -> None:
-    found.events = journal.n
-    _check_head(journal, found)
+def _check_chain(journal: Journal, _: Verification) -> None:
     journal.require_chain(1)
+
+
+def _check_tables(journal: Journal, found: Verification) -> None:
     with journal.reading() as con:
         for (line,) in con.execute("PRAGMA integrity_check"):
             if line != "ok":
                 found.problems.append(f"SQLite: {line}")
+
+
+def _check_agents(journal: Journal, found: Verification) -> None:
+    if found.problems:
+        return  # what comes out of a damaged history says nothing
     for base in bases(journal).values():
         found.agents += 1
         try:

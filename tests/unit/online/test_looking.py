@@ -7,6 +7,7 @@ import math
 import numpy as np
 import polars as pl
 import pytest
+from scipy import integrate
 
 import windage as wd
 from windage.online.alarms import DELTA, drift
@@ -56,10 +57,10 @@ def random_past(rng, n, changed_at=None):
 
 
 def test_a_world_that_stands_still_raises_no_alarm():
-    """The chance of any false alarm is at most 0.01 a journal; 1e-6 for three of these 60."""
+    """At most one look in a hundred may be wrong: more than 8 of 60 has a chance below 1e-6."""
     rng = np.random.default_rng(1)
     false = sum(bool(drift(random_past(rng, 1200), SPACE, PLAIN, 400)) for _ in range(60))
-    assert false <= 2
+    assert false <= 8
 
 
 def test_drift_is_found_with_its_pair_and_size():
@@ -76,14 +77,18 @@ def test_drift_is_found_with_its_pair_and_size():
         assert moved.size == pytest.approx(np.abs(rows[0] - rows[1]).sum(), abs=1e-12)
         assert moved.samples == (mine[:600].sum(), mine[600:].sum())
         assert "high" in str(moved)
-        assert all(alarm.pair in (0, 5) for alarm in found)
+        assert {0, 5} >= {alarm.pair for alarm in found}
 
 
-def test_the_bar_is_the_bound_of_the_text():
-    """Two coins, 40 tails then k heads of 40: the first k that alarms, from the formula by hand."""
+def test_the_evidence_is_that_of_the_text():
+    """Forty tails, then k heads of forty: the first k that alarms, by integrating over coins."""
 
-    def kl(p, q):
-        return sum(x * math.log(x / y) for x, y in ((p, q), (1 - p, 1 - q)) if x > 0)
+    def mixture(heads, n):
+        def likelihood(angle):  # Beta(1/2, 1/2) is uniform in the angle
+            p = math.sin(angle) ** 2
+            return p**heads * (1 - p) ** (n - heads)
+
+        return integrate.quad(likelihood, 0, math.pi / 2, epsabs=0)[0] / (math.pi / 2)
 
     def alarms(k):
         rewards = [0.0] * 40 + [1.0] * k + [0.0] * (40 - k)
@@ -91,15 +96,25 @@ def test_the_bar_is_the_bound_of_the_text():
         return bool(drift(past, SPACE, PLAIN, 40))
 
     def wanted(k):
-        z = k / 80
-        tests = 6 * (3 + 1)
-        bar = math.log(2 * tests * 1 * 2 / DELTA) + math.log(math.e * 41)
-        bar += math.log(2 * tests * 41 * 42 / DELTA) + math.log(math.e * 41)
-        return 40 * kl(0.0, z) + 40 * kl(k / 40, z) > bar
+        tests, z = 6 * (3 + 1), k / 80
+        return mixture(0, 40) * mixture(k, 40) / (z**k * (1 - z) ** (80 - k)) > tests / DELTA
 
     assert [alarms(k) for k in range(41)] == [wanted(k) for k in range(41)]
-    assert alarms(40)
+    assert alarms(25)
     assert not alarms(10)
+
+
+def test_choices_that_follow_outcomes_raise_no_alarm():
+    """An agent that tries an action again only after luck: visits depend on what was seen."""
+    rng, false = np.random.default_rng(3), 0
+    for _ in range(200):
+        rewards, states = [], []
+        while len(rewards) < 400:
+            states.append(2 if not rewards or rewards[-1] == 1.0 else int(rng.integers(3)))
+            rewards.append(float(rng.random() < 0.5))
+        past = past_of(states, [0] * 400, rewards, [2] * 400)
+        false += bool(drift(past, SPACE, PLAIN, 200))
+    assert false <= 11, "at most 2 are expected; more than 11 has a chance below 1e-6"
 
 
 def busy_journal(path):
