@@ -112,7 +112,7 @@ def switch(
         new = _made(base, agent, options)
         _print(rehearse(opened, base, live_through(opened, base), new))
         if isinstance(opened, Writer):
-            Session(opened, base, type(new), None).switch(new)
+            Session(opened, base, type(new), base.space()).switch(new)
     finally:
         opened.close()
     if apply:

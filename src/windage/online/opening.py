@@ -86,17 +86,19 @@ def open(  # noqa: A001
     made = {_ONLY: agent} if not isinstance(agent, Mapping) else dict(agent)
     if not made:
         raise InputError("there are no agents", field="agent", fix="pass at least one")
-    wanted = {}
+    wanted, now = {}, version("windage")
     for name, one in made.items():
         saved = save(one)
         units = as_units(reward_range, direction, one.reward_range)
         wanted[as_name(name, "name")] = Created(
-            version("windage"), name, saved, missing, units.reward_range, units.direction
+            now, name, saved, missing, units.reward_range, units.direction
         )
     policies = {name: as_fallback(fallback, one.space) for name, one in made.items()}
     journal = Writer(path)
     try:
         sessions = _sessions(journal, made, wanted, policies)
+        if alone:
+            sessions[_ONLY].agent  # noqa: B018 - read now: what is wrong with it is said here
     except BaseException:
         journal.close()
         raise
@@ -125,7 +127,8 @@ def _sessions(
                 _create(journal, wanted[name], made[name], makers[name])
         known = bases(journal, makers)
     return {
-        name: Session(journal, known[name], type(made[name]), policies[name]) for name in wanted
+        name: Session(journal, known[name], type(made[name]), made[name].space, policies[name])
+        for name in wanted
     }
 
 

@@ -34,14 +34,19 @@ class Session:
     """One agent of a journal; `windage.online.open` makes it."""
 
     def __init__(
-        self, journal: Writer, base: Base, kind: type[Agent], fallback: Fallback | None
+        self,
+        journal: Writer,
+        base: Base,
+        kind: type[Agent],
+        space: StateActions,
+        fallback: Fallback | None = None,
     ) -> None:
         self.journal = journal
         self.base = base
         self._kind = kind
         self._fallback = fallback
         self._life: Life | None = None
-        self.space: StateActions = self._now().agent.space
+        self.space = space
         """States and actions."""
         self.by_fallback = 0
         """How many decisions the fallback has made since the journal was opened."""
