@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PYTEST := $(BIN)/python -m pytest
 
-.PHONY: setup demo test check bench docs reliability clean
+.PHONY: setup demo test browser check bench docs reliability clean
 
 setup: .venv/ready
 
@@ -18,8 +18,15 @@ setup: .venv/ready
 demo: setup
 	$(BIN)/windage demo
 
-test: setup
+test: setup browser
 	$(PYTEST) -n auto
+
+# The browser tests need a chromium: $CHROME, one that is there, or one from apt-get.
+browser: setup
+	@$(BIN)/python -m tests.e2e.chrome || { \
+		echo "installing chromium with apt-get"; \
+		apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium; \
+		$(BIN)/python -m tests.e2e.chrome; }
 
 check: setup
 	$(BIN)/ruff check
@@ -34,7 +41,7 @@ bench: setup
 docs: setup
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --site-dir out/site
 
-reliability: setup
+reliability: setup browser
 	WINDAGE_RELIABILITY=1 $(PYTEST) -n auto tests
 
 clean:

@@ -1,10 +1,14 @@
 """A folder of its own for every command, and pictures that are looked at but not painted."""
 
+import contextlib
 from pathlib import Path
 
 import pytest
 
 import windage.report
+from tests.e2e import studies
+from tests.e2e.browser import Visit
+from tests.e2e.chrome import MISSING, find_chrome
 
 
 @pytest.fixture
@@ -32,3 +36,57 @@ def unpainted(monkeypatch):
     for stand_in in (drift_figure, oracle_figure, save_figure):
         monkeypatch.setattr(windage.report, stand_in.__name__, stand_in)
     return pictures
+
+
+@pytest.fixture(scope="session")
+def rich_study(tmp_path_factory):
+    return studies.rich(tmp_path_factory.mktemp("rich") / "results")
+
+
+@pytest.fixture(scope="session")
+def chromium():
+    """One browser for all tests of a worker; a machine without one fails, and is told why."""
+    from playwright.sync_api import sync_playwright
+
+    path = find_chrome()
+    if path is None:
+        pytest.fail(MISSING)
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def visit(chromium):
+    """Open pages that are closed after the test."""
+    with _visits(chromium) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def visit_once(chromium):
+    """Open pages that several tests look at, and none changes."""
+    with _visits(chromium) as opened:
+        yield opened
+
+
+@contextlib.contextmanager
+def _visits(chromium):
+    """Open a page at a width, in light or dark, with the network off."""
+    contexts = []
+
+    def open_page(path, width=1280, scheme="light", *, offline=True, touch=False):
+        context = chromium.new_context(
+            viewport={"width": width, "height": 900},
+            color_scheme=scheme,
+            offline=offline,
+            has_touch=touch,
+            accept_downloads=True,
+        )
+        contexts.append(context)
+        return Visit(context.new_page()).open(path)
+
+    yield open_page
+    for context in contexts:
+        context.close()

@@ -1,4 +1,4 @@
-"""`windage show` and `windage demo`: tables, pictures, and what is left out because it is long."""
+"""`windage show`: tables, pictures, and what is left out because it is long."""
 
 import io
 import os
@@ -145,16 +145,12 @@ def test_what_is_wrong_with_the_arguments_is_said_before_the_work(here, capsys, 
     assert sorted(path.name for path in Path().iterdir()) == ["folder.png", "taken"]
 
 
-def test_a_default_output_and_a_demo_that_cannot_be_written(here, capsys, monkeypatch):
+def test_a_default_output_that_cannot_be_written(here, capsys, monkeypatch):
     Path("out").write_text("a file, not a folder")
     with monkeypatch.context() as patch:
         patch.setattr(wd, "run", lambda *_, **__: pytest.fail("the work began"))
         said = refused(capsys, "show", "bandit", "-T", "9")
     assert said.startswith("out/bandit-v0.png: cannot be written (its folder is a file)")
-    assert main(["demo"]) == 2
-    err = capsys.readouterr().err
-    assert err.startswith("windage: out/demo/riverswim.png: cannot be written")
-    assert err.count("\n") == 1
     assert Path("out").read_text() == "a file, not a folder"
 
 
@@ -313,53 +309,3 @@ def test_a_refusal_wipes_the_progress_first(here, monkeypatch):
     line, _, said = terminal.getvalue().rpartition("\r")
     assert not screen_after(line).strip()
     assert said.startswith("windage: gone.npz: there is no such file")
-
-
-# --- the demo ------------------------------------------------------------------------------------
-
-
-def test_demo_draws_and_tells(here, capsys):
-    assert main(["demo", "-o", "somewhere"]) == 0
-    out, err = capsys.readouterr()
-    assert err == ""
-    assert png_size(here / "somewhere" / "riverswim.png") == (1200, 1120)
-    assert png_size(here / "somewhere" / "riverswim-oracle.png")[0] == 1200
-    stages, place, sentences, oracle_place, oracle_sentences = out.split("\n\n")
-    assert len(stages.splitlines()) == 4
-    assert place == "The picture is somewhere/riverswim.png."
-    first, second, third = sentences.splitlines()
-    assert "t = 5,001, 10,001 and 15,001, so B_r grows in 3 jumps to 2.10" in first
-    assert "0.60 at t = 1, 0.35 at t = 10,000 and 0.60 at t = 20,000" in second
-    river = wd.envs.make("riverswim", horizon=20_000)
-    run = wd.run(river, wd.agents.make("random", river.space, horizon=20_000))
-    low = sum(int(s) <= 1 for s in run.states[:20_000]) / 20_000
-    quarters = run.rewards.reshape(4, 5000).mean(axis=1)  # the great prize is up, down, up, down
-    assert f"spends {low:.0%} of its time" in third
-    assert f"collects {run.rewards.mean():.3f} a step" in third
-    assert f"{quarters[[0, 2]].mean():.3f} while the great prize is up the river" in third
-    assert f"{quarters[[1, 3]].mean():.3f} while it is at the mouth" in third
-    assert oracle_place == "The oracle's picture is somewhere/riverswim-oracle.png."
-    gain, diameter, policy, shares = oracle_sentences.splitlines()
-    some = np.arange(250, 20_001, 500)
-    best = np.array([wd.gain_lp(river.at(int(t))).primal for t in some])
-    mean = float(gain.split(" on average")[0].split()[-1])
-    assert mean == pytest.approx(best.mean(), abs=2e-4)
-    # at t = 10,001 the great prize is up the river and the current is strongest
-    least = wd.gain_lp(river.at(10_001)).primal
-    assert f"between {least:.4f} and {best.max():.4f}" in gain
-    assert "are 8.9 steps apart" in diameter
-    # the slowest way: up the whole river at k = 0, one equation a state
-    up, down = 0.35, 0.05
-    times = [1 / 0.6]
-    for _ in range(4):
-        times.append((1 + down * times[-1]) / up)
-    assert f"and {sum(times):.1f} at t = 10,000" in diameter
-    assert "t = 5,001, 10,001 and 15,001: from every state swim right, then left, then" in policy
-    myopic = wd.run(
-        river, wd.agents.make("myopic", river.space, horizon=20_000, problem=river)
-    ).mean_rewards.sum()
-    total = 20_000 * mean
-    random_share, myopic_share = (float(part.split()[-1]) for part in shares.split("%")[:2])
-    assert random_share == pytest.approx(100 * run.mean_rewards.sum() / total, abs=0.1)
-    assert myopic_share == pytest.approx(100 * myopic / total, abs=0.1)
-    assert myopic == pytest.approx(5000 * (0.05 + 0.6 + 0.05 + 0.6)), "it never leaves state 0"

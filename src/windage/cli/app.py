@@ -10,16 +10,19 @@ from windage.cli import (
     agent_check,
     catalogue,
     demo,
+    explain,
     inspect,
     live,
     live_repair,
     models,
     paper,
     plan,
+    report,
     results,
     show,
     study,
     trial,
+    watch,
 )
 
 __all__ = ["app"]
@@ -36,6 +39,9 @@ app.command("try")(trial.trial)
 app.command("run")(study.run)
 app.command("verify")(results.verify)
 app.command("diff")(results.diff)
+app.command("report")(report.report)
+app.command("watch")(watch.watch)
+app.command("explain")(explain.explain)
 app.command("envs")(catalogue.envs)
 app.command("agents")(trial.agents)
 app.command("show")(show.show)

@@ -1,20 +1,32 @@
-"""`windage demo`: a river that drifts and its oracle, in two pictures."""
+"""`windage demo`: the paper's learners and the baselines on two worlds that drift, on one page."""
 
 from __future__ import annotations
 
+import time
+import warnings
+from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from windage.cli.oracle import ask, oracle_target, run_agent
+from windage.cli.places import require_place
+from windage.cli.progress import Progress
+from windage.cli.tables import print_text
 
 if TYPE_CHECKING:
-    from windage.drift import DriftingMDP
-    from windage.report import Truth
-    from windage.simulate import Run
+    from windage.study.runner import Status
 
-_T = 20_000
+__all__ = ["demo"]
+
+_STAGES = {
+    "planning": "planning",
+    "reading": "planning",
+    "compiling": "compiling",
+    "oracles": "running",
+    "runs": "running",
+}
+"""What the time of each stage is counted as."""
 
 
 def demo(
@@ -22,85 +34,73 @@ def demo(
         "out/demo"
     ),
 ) -> None:
-    """Draw a drifting RiverSwim, a path through it and its optimum, and say what is to be seen."""
-    _say(f"Building a river of 6 states that drifts for {_T:,} steps ...")
+    """Compare SWUCRL2-CW, BORL and the baselines on two drifting worlds, and write the report."""
+    page = output / "report.html"
+    require_place(page)
     import windage as wd
+    from windage.report.page import write_report
+    from windage.writing import write_whole
 
-    river = wd.envs.make("riverswim", horizon=_T)
-    _say("Swimming at random (the first run on a machine compiles for some seconds) ...")
-    random = run_agent("random", river, seed=0)
-    _say("Drawing ...")
-    from windage.report import drift_figure, oracle_figure, save_figure
+    study_file = output / "study.toml"
+    text = (files("windage.cli") / "demo.toml").read_bytes()
+    write_whole(study_file, lambda file: file.write(text), make_folder=True)
+    study = wd.Study.load(study_file)
+    _say(f"{study!r}")
+    clock = _Clock()
+    with Progress() as progress, warnings.catch_warnings():
+        warnings.simplefilter("ignore", wd.GuaranteeWarning)  # the page says so, with the numbers
 
-    target = output / "riverswim.png"
-    save_figure(drift_figure(river, random, agent="random"), target)
-    _say("Asking the oracle for the best at every t, and swimming where the next reward is ...")
-    truth = ask(river, lambda stage: None)  # noqa: ARG005
-    myopic = run_agent("myopic", river, seed=0)
-    runs = {"random": random, "myopic": myopic}
-    save_figure(oracle_figure(river, truth, runs), oracle_target(target))
-    print(f"\nThe picture is {target}.\n")
-    for sentence in _drift(river, random):
-        print(sentence)
-    print(f"\nThe oracle's picture is {oracle_target(target)}.\n")
-    for sentence in _optimum(river, truth, runs):
-        print(sentence)
+        def follow(status: Status) -> None:
+            if clock.enter(_STAGES[status.stage]):
+                _announce(status.stage, progress)
+            if status.stage == "runs":
+                progress(f"{status.kept + status.made:,} of {status.total:,} runs")
 
-
-def _drift(river: DriftingMDP, run: Run) -> list[str]:
-    """Return what the first picture shows, in numbers of this very run."""
-    import numpy as np
-
-    budgets = river.budgets()
-    swaps = np.flatnonzero(budgets.reward_steps) + 2  # step t - 1 -> t
-    up = [river.at(t).transitions[river.space.pair(1, 1), 2] for t in (1, _T // 2, _T)]
-    pays = np.array([river.at(t).rewards[-1] for t in range(1, _T + 1)])
-    upstream = pays == pays.max()
-    low = np.mean(run.states[:-1] <= 1)
-    return [
-        f"The prizes at the two ends of the river trade places at t = {_listed(swaps)}, so B_r "
-        f"grows in {len(swaps)} jumps to {budgets.reward:.2f}.",
-        f"The current turns with the season: a stroke up from state 1 succeeds with probability "
-        f"{up[0]:.2f} at t = 1, {up[1]:.2f} at t = {_T // 2:,} and {up[2]:.2f} at t = {_T:,}, so "
-        f"B_p creeps up to {budgets.transition:.2f}.",
-        f"An agent that acts at random spends {low:.0%} of its time in the two lowest states and "
-        f"collects {run.total_reward / _T:.3f} a step: {run.rewards[upstream].mean():.3f} while "
-        f"the great prize is up the river, {run.rewards[~upstream].mean():.3f} while it is at the "
-        "mouth.",
-    ]
+        done = study.run(output / "results", progress=follow)
+        clock.enter("reporting")
+        progress("writing the report")
+        report = write_report(output / "results", page, progress=progress)
+        clock.enter("")
+    print()
+    for sentence in report.verdict:
+        print_text(sentence)
+    print()
+    kept = f", {done.kept:,} kept from before" if done.kept else ""
+    print_text(f"{done.made:,} runs made{kept}; {clock.told()}.")
+    print_text(f"The study is {study_file}: change it, and `windage run` it again.")
+    print_text("`windage show riverswim` draws the river itself: its drift, and what is optimal.")
+    print(f"The report is {page} ({page.stat().st_size / 1e6:.1f} MB): open it in a browser.")
 
 
-def _optimum(river: DriftingMDP, truth: Truth, runs: dict[str, Run]) -> list[str]:
-    """Return what the second picture shows."""
-    from windage.report import share
-    from windage.report.panels import upwards
-
-    changes = truth.policies.starts[1:]
-    swims = [river.space.action_name(0, int(actions[0])) for actions in truth.policies.actions]
-    least = truth.diameters.argmin()
-    shares = {name: share(run, truth) for name, run in runs.items()}
-    return [
-        f"The best average reward of the river as it is at time t, rho*_t, is "
-        f"{truth.mean_gain:.4f} on average, between {truth.gains.values.min():.4f} and "
-        f"{truth.gains.values.max():.4f}, each value proved to within "
-        f"{upwards(truth.gains.error)}; {truth.gains.solves} models were solved for all "
-        f"{_T:,} values.",
-        f"The two states furthest apart are {truth.diameters[least]:.1f} steps apart at "
-        f"t = {truth.times[least]:,} and {truth.largest.lower:.1f} at t = {truth.largest.t:,}, "
-        "when the current is strongest: that is the diameter D_t.",
-        f"The best policy changes at t = {_listed(changes)}: from every state swim "
-        f"{', then '.join(swims)}.",
-        f"The random agent gets {shares['random']:.1%} of what the oracle promises. The myopic "
-        "agent is told the model at every t and takes the action that pays most now: it gets "
-        f"{shares['myopic']:.1%}, for it never swims up to a prize.",
-    ]
+def _announce(stage: str, progress: Progress) -> None:
+    """Say what takes long, where somebody looks and where nobody does."""
+    if stage == "compiling":
+        progress("compiling, once per installation")
+    elif stage in ("oracles", "runs"):
+        progress("asking the oracle for the best at every t")
 
 
-def _listed(times: object) -> str:
-    import numpy as np
+class _Clock:
+    """How long each part took, in the order they came."""
 
-    *most, last = (f"{t:,}" for t in np.asarray(times).tolist())
-    return f"{', '.join(most)} and {last}" if most else last
+    def __init__(self) -> None:
+        self._parts: dict[str, float] = {}
+        self._now = ""
+        self._since = time.perf_counter()
+
+    def enter(self, part: str) -> bool:
+        """Go on to a part; return whether it is another than before."""
+        if part == self._now:
+            return False
+        now = time.perf_counter()
+        if self._now:
+            self._parts[self._now] = self._parts.get(self._now, 0.0) + now - self._since
+        self._now, self._since = part, now
+        return True
+
+    def told(self) -> str:
+        """Return the parts that took noticeable time."""
+        return ", ".join(f"{part} {spent:.1f} s" for part, spent in self._parts.items())
 
 
 def _say(line: str) -> None:

@@ -1,0 +1,63 @@
+"""`windage report`: the page of a study, and what a paper needs of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from windage.cli.places import require_place
+from windage.cli.progress import Progress
+from windage.cli.tables import print_text
+from windage.errors import InputError
+
+__all__ = ["report"]
+
+_KINDS = (".html", ".htm")
+
+
+def report(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="What `windage run -o` wrote.")],
+    output: Annotated[Path, typer.Option("-o", "--output", help="The page, one HTML file.")] = Path(
+        "report.html"
+    ),
+    paper: Annotated[
+        Path | None,
+        typer.Option(
+            "--paper", metavar="FOLDER", help="Write LaTeX tables, figures and BibTeX there too."
+        ),
+    ] = None,
+) -> None:
+    """Write one page that says which agent is better, by how much, and why: it opens offline."""
+    if output.suffix.lower() not in _KINDS:
+        raise InputError(
+            "is no name of a page", field=str(output), fix="name a file that ends in .html"
+        )
+    require_place(output)
+    if paper is not None:
+        require_place(paper / "example.tex")
+    from windage.report.page import write_report
+
+    with Progress() as progress:
+        made = write_report(folder, output, progress=progress)
+        files = []
+        if paper is not None:
+            from windage.report.papers import write_paper
+
+            progress("drawing for paper")
+            files = write_paper(
+                made.material,
+                paper,
+                title=made.page.title,
+                versions=made.manifest.versions,
+                study_hash=made.manifest.hash,
+            )
+    for sentence in made.verdict:
+        print_text(sentence)
+    if made.done < made.wanted:
+        print_text(f"{made.done:,} of {made.wanted:,} runs are in; the rest is missing.")
+    print(f"page: {output} ({output.stat().st_size / 1e6:.1f} MB)")
+    if files:
+        names = ", ".join(path.name for path in files)
+        print_text(f"for a paper, in {paper}: {names}")

@@ -1,0 +1,208 @@
+"""What a chart is made of: a sentence that says what to see, a figure, and its numbers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from windage.report.page.looks import Look
+
+__all__ = [
+    "FONT",
+    "LABEL",
+    "Chart",
+    "Table",
+    "View",
+    "axis",
+    "colorbar",
+    "direct_labels",
+    "interval_text",
+    "plot_text",
+    "rounded",
+    "shortened",
+]
+
+FONT = 13  # pixels
+LABEL = 24  # letters of a name beside a line
+_DIGITS = 5  # of numbers that are drawn: finer than a pixel
+_GAP = 17  # pixels between the middles of two labels
+_SMALL = 1e-12
+
+
+@dataclass(frozen=True)
+class Table:
+    """Numbers in rows; cells are text, or numbers that sort as such."""
+
+    caption: str
+    headers: Sequence[str]
+    rows: Sequence[Sequence[Any]]
+
+
+@dataclass(frozen=True)
+class View:
+    """One figure as plotly takes it; `narrow` is what differs on a small screen."""
+
+    data: list[dict[str, Any]]
+    layout: dict[str, Any]
+    narrow: dict[str, Any] = field(default_factory=dict)
+    label: str = ""
+
+
+@dataclass(frozen=True)
+class Chart:
+    """A chart with its words.
+
+    Attributes
+    ----------
+    id
+        Names it on the page.
+    title, sentence
+        What it is, and what to see in it.
+    views
+        One figure, or several of which a reader picks one.
+    table
+        The numbers, for those who would rather read them.
+    key
+        The agents whose colours are used; those with a label beside their line need no key.
+    direct
+        Whether the lines have such labels on a wide screen.
+    numbered
+        Whether a small screen shows numbers in place of names, which the key then explains.
+    """
+
+    id: str
+    title: str
+    sentence: str
+    views: Sequence[View]
+    table: Table
+    key: Sequence[Look] = ()
+    direct: bool = False
+    numbered: bool = False
+
+
+def plot_text(text: str, longest: int = 60) -> str:
+    """Return a name as plotly shows it letter by letter: it reads some HTML in names.
+
+    >>> plot_text("<b>&")
+    '&lt;b&gt;&amp;'
+    """
+    short = shortened(text, longest)
+    return short.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def shortened(text: str, longest: int) -> str:
+    """Return a name cut to a length, without line breaks; names of a sweep differ at their ends.
+
+    >>> shortened("swucrl2-cw, window 200, widening 0.05", 24)
+    'swucrl2…0, widening 0.05'
+    """
+    line = " ".join(text.split())
+    if len(line) <= longest:
+        return line
+    head = max(1, longest // 3 - 1)
+    return line[:head] + "…" + line[head + 1 - longest :]
+
+
+def rounded(values: Iterable[float]) -> list[float | None]:
+    """Return numbers to draw, in few digits; what is not finite becomes a gap.
+
+    >>> rounded([1 / 3, float("nan"), 12345678.0])
+    [0.33333, None, 12346000.0]
+    """
+    return [
+        float(f"{value:.{_DIGITS}g}") if math.isfinite(value) else None
+        for value in np.asarray(list(values), dtype=np.float64).tolist()
+    ]
+
+
+def axis(title: str = "", **more: Any) -> dict[str, Any]:
+    """Return an axis in the look of the page."""
+    look: dict[str, Any] = {
+        "title": {"text": title, "standoff": 8, "font": {"size": FONT, "color": "@soft"}},
+        "automargin": True,
+        "gridcolor": "@grid",
+        "linecolor": "@line",
+        "zeroline": False,
+        "ticks": "",
+    }
+    return look | more
+
+
+def colorbar(title: str, **more: Any) -> dict[str, Any]:
+    """Return the scale beside a heat map."""
+    font = {"size": FONT, "color": "@soft"}
+    return {
+        "title": {"text": title, "side": "right", "font": font}, "thickness": 12,
+        "outlinewidth": 0,
+    } | more  # fmt: skip
+
+
+def direct_labels(
+    ends: Sequence[tuple[Look, float, str]], x: float, low: float, high: float, pixels: float
+) -> list[dict[str, Any]]:
+    """Return names beside the right ends of lines, moved apart where they would overlap.
+
+    Parameters
+    ----------
+    ends
+        The looks, the heights at which their lines end, and what else to say of them.
+    x
+        Where the lines end.
+    low, high, pixels
+        The range of the vertical axis, and how tall it is drawn.
+    """
+    scale = pixels / max(high - low, _SMALL)
+    order = sorted(ends, key=lambda end: -end[1])
+    wanted = [(high - value) * scale for _, value, _ in order]
+    placed = _apart(wanted, 0.0, pixels)
+    return [
+        {
+            "x": x, "y": value, "ax": 16, "ay": at - place, "xref": "x", "yref": "y",
+            "text": plot_text(look.label, LABEL) + more, "arrowcolor": look.colour,
+            "showarrow": True, "arrowhead": 0, "arrowwidth": 1, "xanchor": "left",
+            "yanchor": "middle", "align": "left", "font": {"color": look.ink, "size": FONT},
+        }
+        for (look, value, more), place, at in zip(order, wanted, placed, strict=True)
+    ]  # fmt: skip
+
+
+def _apart(wanted: Sequence[float], low: float, high: float) -> list[float]:
+    """Return rising places as near to those wanted as a gap between them allows.
+
+    >>> _apart([10.0, 12.0, 200.0], 0.0, 300.0)
+    [2.5, 19.5, 200.0]
+    >>> _apart([290.0, 299.0, 300.0], 0.0, 300.0)
+    [266.0, 283.0, 300.0]
+    """
+
+    def middle(group: list[float]) -> float:
+        """Return where a group of touching labels has its middle."""
+        half = 0.5 * _GAP * (len(group) - 1)
+        return min(max(sum(group) / len(group), low + half), high - half)
+
+    groups: list[list[float]] = []
+    for place in wanted:
+        groups.append([place])
+        while len(groups) > 1:
+            *_, one, other = groups
+            if middle(other) - middle(one) >= 0.5 * _GAP * (len(one) + len(other)):
+                break
+            groups[-2:] = [one + other]
+    return [
+        middle(group) + _GAP * (k - 0.5 * (len(group) - 1))
+        for group in groups
+        for k in range(len(group))
+    ]
+
+
+def interval_text(low: float, high: float, digits: int) -> str:
+    """Return an interval.
+
+    >>> interval_text(-1.0, 2.5, 1)
+    '[−1.0, 2.5]'
+    """
+    return f"[{low:.{digits}f}, {high:.{digits}f}]".replace("-", "\u2212")

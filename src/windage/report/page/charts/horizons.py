@@ -1,0 +1,144 @@
+"""Regret against T on logarithmic scales, with the slope that fits each agent."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from windage.errors import InputError
+from windage.report.page.chart import Chart, Table, View, axis, direct_labels, plot_text, rounded
+from windage.report.page.material import Material
+from windage.report.page.results import REWARD, Cell
+from windage.study import stats
+from windage.study.stats import Interval
+
+__all__ = ["horizons_chart"]
+
+_HEIGHT, _TOP, _BOTTOM, _LABELS = 440, 14, 52, 305
+
+
+def horizons_chart(material: Material, environment: str) -> Chart | None:
+    """Return how regret grows with T, if the study has several T."""
+    results = material.results
+    rows: list[list[Any]] = []
+    data: list[dict[str, Any]] = []
+    ends, slopes = [], {}
+    tops: list[float] = []
+    for agent in results.agents:
+        cells = results.of_agent(agent, environment)
+        cells = [cell for cell in cells if results.measure(cell.setting) is not REWARD]
+        if len(cells) < 2 or agent.kind == "informed":
+            continue
+        scores = [stats.mean(cell.column("regret")) for cell in cells]
+        if min(score.estimate for score in scores) <= 0:
+            continue  # it has no logarithm
+        look = material.looks[agent.label]
+        found = _slope(cells)
+        slopes[agent.label] = found
+        horizons = [cell.setting.horizon for cell in cells]
+        data.append(
+            {
+                "type": "scatter", "mode": "lines+markers", "name": plot_text(agent.label),
+                "legendgroup": agent.label, "x": horizons,
+                "y": rounded(score.estimate for score in scores),
+                "error_y": {
+                    "type": "data", "symmetric": False, "thickness": 1.4, "width": 4,
+                    "color": look.colour,
+                    "array": rounded(score.high - score.estimate for score in scores),
+                    "arrayminus": rounded(s.estimate - max(s.low, 1e-9) for s in scores),
+                    "visible": look.coloured,
+                },
+                "line": {"color": look.colour, "width": 2 if look.coloured else 1,
+                         "dash": look.dash},
+                "marker": {"color": look.colour, "size": 8 if look.coloured else 4,
+                           "symbol": look.marker},
+                "hovertemplate": "%{fullData.name}<br>T = %{x:,}: regret %{y:,.4~r}"
+                "<extra></extra>",
+            }
+        )  # fmt: skip
+        tops += [value for score in scores for value in (score.estimate, score.high)]
+        tops += [score.low for score in scores if score.low > 0]
+        if look.coloured:
+            ends.append((look, float(np.log10(scores[-1].estimate)), _words(found)))
+        slope = (found.estimate, found.low, found.high) if found else (None, None, None)
+        rows.append([agent.label, *slope, *(score.estimate for score in scores)])
+    if not data:
+        return None
+    horizons = sorted({T for trace in data for T in trace["x"]})
+    low, high = np.log10(min(tops)) - 0.06, np.log10(max(tops)) + 0.06
+    labels = direct_labels(ends, float(np.log10(horizons[-1])), low, high, _HEIGHT - _TOP - _BOTTOM)
+    order = np.log10([horizons[0], horizons[-1]])
+    decades = range(int(np.floor(low)), int(np.ceil(high)) + 1)
+    ticks = [
+        k * 10.0**d for d in decades for k in (1, 2, 5) if low <= np.log10(k * 10.0**d) <= high
+    ]
+    edge = 0.04 * float(order[1] - order[0])
+    layout: dict[str, Any] = {
+        "height": _HEIGHT,
+        "margin": {"l": 64, "r": _LABELS, "t": _TOP, "b": _BOTTOM},
+        "xaxis": axis(
+            "T (logarithmic)", type="log", tickmode="array", tickvals=horizons,
+            ticktext=[f"{T:,}" for T in horizons], range=[order[0] - edge, order[1] + edge],
+        ),
+        "yaxis": axis(
+            "regret (logarithmic)", type="log", range=[low, high], tickmode="array",
+            tickvals=ticks, ticktext=[f"{tick:,g}" for tick in ticks],
+        ),
+        "annotations": labels,
+        "hovermode": "closest",
+    }  # fmt: skip
+    narrow = {
+        "margin": {"l": 48, "r": 12, "t": _TOP, "b": _BOTTOM},
+        "annotations": [],
+        "xaxis": {"tickangle": -30},
+    }
+    headers = ["agent", "slope", "95 % from", "to", *(f"regret at T = {T:,}" for T in horizons)]
+    return Chart(
+        id="",
+        title="Regret as T grows",
+        sentence=_sentence(slopes, len(horizons)),
+        views=[View(data, layout, narrow)],
+        table=Table(f"Slopes of log regret against log T, {environment}", headers, _padded(rows)),
+        key=[material.looks[label] for label in slopes if material.looks[label].coloured],
+        direct=True,
+    )
+
+
+def _padded(rows: list[list[Any]]) -> list[list[Any]]:
+    wide = max(map(len, rows))
+    return [[*row, *[None] * (wide - len(row))] for row in rows]
+
+
+def _slope(cells: list[Cell]) -> Interval | None:
+    """Return the fitted slope over the seeds that all horizons have; None where there is none."""
+    seeds = cells[0].seeds
+    for cell in cells[1:]:
+        seeds = np.intersect1d(seeds, cell.seeds)
+    if seeds.size == 0:
+        return None
+    values = [cell.column("regret")[np.isin(cell.seeds, seeds)] for cell in cells]
+    try:
+        return stats.slope([cell.setting.horizon for cell in cells], np.stack(values, axis=1))
+    except InputError:
+        return None  # a mean that may be negative has no logarithm
+
+
+def _words(found: Interval | None) -> str:
+    return f": slope {found.estimate:.2f}" if found else ": no slope"
+
+
+def _sentence(slopes: dict[str, Interval | None], n: int) -> str:
+    known = {label: found for label, found in slopes.items() if found}
+    said = (
+        "A slope of 1 loses at the same rate however long it runs; SWUCRL2-CW and BORL have bounds "
+        f"of order 3/4. Slopes are fitted to {n} horizons."
+    )
+    if known:
+        label, least = min(known.items(), key=lambda one: one[1].estimate)
+        said += (
+            f" {label} has the flattest, {least.estimate:.2f} [{least.low:.2f}, {least.high:.2f}]."
+        )
+    if n < 3:
+        said += " Two horizons fit any line: add a third."
+    return said

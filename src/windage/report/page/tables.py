@@ -1,0 +1,205 @@
+"""What was run, with the labels that honest numbers carry, and all numbers of all runs."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+from typing import Any
+
+from windage.report.page.chart import Table, shortened
+from windage.report.page.material import Material
+from windage.report.page.results import REWARD, SHARE, Cell
+from windage.study import stats
+
+__all__ = ["agents_table", "numbers_table", "runs_table", "setup_words", "worlds_table"]
+
+_MOST_NAMED = 6
+_FACTS = {"l": "the number of changes"}
+
+
+def agents_table(material: Material) -> Table:
+    """Return what made each agent's numbers: radii, ties, variant, and what it was told."""
+    results = material.results
+    rows: list[list[Any]] = []
+    for agent in results.agents:
+        cells = _cells(material, agent.label)
+        rows.append(
+            [
+                agent.label,
+                agent.id,
+                ", ".join(agent.told) or "nothing",
+                *(_joined(_values(cells, name)) for name in ("radii", "ties")),
+                *(_span(_values(cells, name)) for name in ("window", "widening", "delta")),
+                _joined([_rounded(text) for text in _values(cells, "variant")]),
+            ]
+        )
+    headers = [
+        "agent", "id", "is told", "radii", "ties", "window", "widening", "delta", "variant",
+    ]  # fmt: skip
+    return Table("Agents", headers, rows)
+
+
+def setup_words(material: Material) -> list[str]:
+    """Return in words who was told what, and which radii, ties and variants made the numbers."""
+    results = material.results
+    told: dict[str, list[str]] = {}
+    labels: dict[str, dict[str, list[str]]] = {"radii": {}, "ties": {}}
+    variants = []
+    for agent in results.agents:
+        cells = _cells(material, agent.label)
+        facts = [_FACTS.get(fact, fact) for fact in agent.told]
+        told.setdefault(" and ".join(facts) or "nothing", []).append(agent.label)
+        for name, groups in labels.items():
+            for value in _values(cells, name):
+                groups.setdefault(str(value), []).append(agent.label)
+        chosen = [_rounded(text) for text in _values(cells, "variant")]
+        if chosen:
+            variants.append(f"{shortened(agent.label, 40)}: {' or '.join(chosen)}")
+    found = [" ".join(f"Told {what}: {_names(who)}." for what, who in told.items())]
+    for name, title in (("radii", "Radii"), ("ties", "Ties")):
+        if labels[name]:
+            parts = [f"{value} for {_names(who)}" for value, who in labels[name].items()]
+            found.append(f"{title}: {'; '.join(parts)}.")
+    if variants:
+        more = f"; and {len(variants) - _MOST_NAMED} more" if len(variants) > _MOST_NAMED else ""
+        found.append(f"Other settings: {'; '.join(variants[:_MOST_NAMED])}{more}.")
+    return found
+
+
+def worlds_table(material: Material) -> Table:
+    """Return the settings, and what is known of each."""
+    rows: list[list[Any]] = []
+    for setting in material.results.settings:
+        cells = material.results.cells(setting)
+        oracle = material.oracle(setting)
+        comparison = material.comparisons[setting]
+        rewards = [cell.column("oracle_reward")[0] for cell in cells[:1]]
+        rows.append(
+            [
+                setting.environment,
+                setting.environment_id,
+                setting.horizon,
+                _seeds(cells),
+                sum(cell.n for cell in cells),
+                float(rewards[0]) / setting.horizon if comparison.measure is SHARE else None,
+                f"{oracle.gains.min():.4f} to {oracle.gains.max():.4f}" if oracle else "no oracle",
+                _parameters(setting.parameters),
+            ]
+        )
+    headers = [
+        "environment", "id", "T", "seeds", "runs", "mean of ρ*", "range of ρ*", "parameters",
+    ]  # fmt: skip
+    return Table("Environments", headers, rows)
+
+
+def numbers_table(material: Material) -> Table:
+    """Return one row an agent and setting."""
+    rows: list[list[Any]] = []
+    for setting in material.results.settings:
+        comparison = material.comparisons[setting]
+        share = comparison.measure is SHARE
+        for one in comparison.ranking:
+            cell = one.cell
+            regret = stats.mean(cell.column("regret")) if share else None
+            score = one.score if share else None
+            reward = stats.mean(cell.values(REWARD))
+            rows.append(
+                [
+                    setting.environment, setting.horizon, one.label, cell.n,
+                    *((score.estimate, score.low, score.high) if score else (None,) * 3),
+                    stats.iqm(cell.values(SHARE)) if share else None,
+                    *((regret.estimate, regret.low, regret.high) if regret else (None,) * 3),
+                    reward.estimate, _mean(cell, "episodes"),
+                ]
+            )  # fmt: skip
+    headers = [
+        "environment", "T", "agent", "seeds", "share (%)", "95 % from", "to", "IQM (%)",
+        "regret", "95 % from", "to", "reward a step", "episodes",
+    ]  # fmt: skip
+    return Table("All agents in all settings, means over seeds", headers, rows)
+
+
+def runs_table(material: Material) -> Table:
+    """Return one row a run."""
+    names = [
+        "environment", "horizon", "agent", "seed", "share", "regret", "observed_regret",
+        "total_reward", "total_mean_reward", "oracle_reward", "episodes", "window", "widening",
+        "radii", "ties", "key",
+    ]  # fmt: skip
+    frame = material.results.frame.select(names)
+    return Table("Every run", names, [list(row) for row in frame.iter_rows()])
+
+
+def _cells(material: Material, label: str) -> list[Cell]:
+    """Return the cells of one agent in all settings."""
+    results = material.results
+    cells = (cell for setting in results.settings for cell in results.cells(setting))
+    return [cell for cell in cells if cell.agent.label == label]
+
+
+def _names(labels: list[str]) -> str:
+    """Return a few names, or how many there are.
+
+    >>> _names(["a", "b", "c"])
+    'a, b, c'
+    """
+    if len(labels) > _MOST_NAMED:
+        return f"{len(labels)} agents"
+    return ", ".join(shortened(label, 40) for label in labels)
+
+
+def _values(cells: Iterable[Cell], name: str) -> list[Any]:
+    found = (value for cell in cells for value in cell.labels(name))
+    return list(dict.fromkeys(value for value in found if value is not None))
+
+
+def _joined(values: list[Any]) -> str:
+    return ", ".join(map(str, values)) or "–"
+
+
+def _rounded(text: str) -> str:
+    """Return a text with its numbers in four digits.
+
+    >>> _rounded("slack 4.47003527154273, prior 1")
+    'slack 4.47, prior 1'
+    """
+    return re.sub(r"\d+\.\d{4,}", lambda found: f"{float(found[0]):.4g}", text)
+
+
+def _span(values: list[Any]) -> str:
+    """Return a value, or the range of several.
+
+    >>> _span([800, 400]), _span([0.05]), _span([])
+    ('400 to 800', '0.05', '–')
+    """
+    if not values:
+        return "–"
+    low, high = min(values), max(values)
+    few = f"{low:,}" if isinstance(low, int) else f"{low:.4g}"
+    many = f"{high:,}" if isinstance(high, int) else f"{high:.4g}"
+    return few if few == many else f"{few} to {many}"
+
+
+def _parameters(text: str) -> str:
+    """Return parameters without the horizon, which has a column of its own.
+
+    >>> _parameters('{"horizon": 10, "states": 6, "zeta": null}')
+    'states=6'
+    """
+    found = json.loads(text)
+    shown = (f"{k}={v}" for k, v in found.items() if k != "horizon" and v is not None)
+    return ", ".join(shown) or "–"
+
+
+def _seeds(cells: list[Cell]) -> str:
+    seeds = sorted({int(seed) for cell in cells for seed in cell.seeds})
+    if len(seeds) > 2 and seeds == list(range(seeds[0], seeds[-1] + 1)):
+        return f"{seeds[0]} to {seeds[-1]}"
+    shown = ", ".join(map(str, seeds[:12]))
+    return shown + (f" and {len(seeds) - 12} more" if len(seeds) > 12 else "")
+
+
+def _mean(cell: Cell, name: str) -> float | None:
+    values = cell.column(name)
+    return float(values.mean()) if values.any() else None

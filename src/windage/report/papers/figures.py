@@ -1,0 +1,116 @@
+"""Figures at the width of a column: shares of the oracle's reward, and regret against t."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+from windage.report.page.chart import shortened
+from windage.report.page.looks import THEMES, Look
+from windage.report.page.material import Material
+from windage.report.page.results import REWARD, SHARE, Setting
+from windage.report.panels import literal
+from windage.study import stats
+
+__all__ = ["STYLE", "regret_column", "shares_column"]
+
+WIDTH = 3.35  # inches: one of two columns
+_ROW = 0.2
+_MOST = 24
+_NAME = 26
+STYLE: Any = {
+    "font.size": 8,
+    "axes.titlesize": 8,
+    "axes.labelsize": 8,
+    "xtick.labelsize": 7,
+    "ytick.labelsize": 7,
+    "legend.fontsize": 7,
+    "axes.linewidth": 0.6,
+    "pdf.fonttype": 42,  # journals ask for letters that stay letters
+    "svg.fonttype": "none",
+}
+_DASHES: dict[str, Any] = {
+    "solid": "-", "10px,3px": (0, (6, 1.5)), "dash": "--", "dot": ":", "dashdot": "-.",
+    "longdash": (0, (8, 3)),
+}  # fmt: skip
+_MARKERS = {
+    "circle": "o", "square": "s", "diamond": "D", "triangle-up": "^", "cross": "P", "x": "X",
+}  # fmt: skip
+
+
+def shares_column(material: Material, setting: Setting) -> Figure:
+    """Return means with intervals, one row an agent."""
+    comparison = material.comparisons[setting]
+    shown = comparison.ranking[:_MOST]
+    with mpl.rc_context(STYLE):
+        figure = Figure(figsize=(WIDTH, 0.55 + _ROW * len(shown)), layout="constrained")
+        panel = figure.subplots()
+        for row, one in enumerate(reversed(shown)):
+            look = material.looks[one.label]
+            score, colour = one.score, _colour(look)
+            panel.plot([score.low, score.high], [row, row], color=colour, linewidth=1.4)
+            panel.plot(
+                [score.estimate], [row], color=colour, markersize=4, linestyle="none",
+                marker=_MARKERS[look.marker.removesuffix("-open")],
+                fillstyle="none" if look.marker.endswith("-open") else "full",
+            )  # fmt: skip
+        names = [literal(shortened(one.label, _NAME)) for one in reversed(shown)]
+        panel.set_yticks(range(len(shown)), names)
+        panel.set_ylim(-0.6, len(shown) - 0.4)
+        panel.tick_params(axis="y", length=0)
+        panel.grid(axis="x", color="#E4E4E4", linewidth=0.5)
+        _bare(panel)
+        if comparison.measure is SHARE:
+            panel.axvline(100.0, color="#9aa3ad", linewidth=0.7, linestyle=":")
+            panel.set_xlabel("share of the oracle's reward (%)")
+        else:
+            panel.set_xlabel("mean reward a step")
+    return figure
+
+
+def regret_column(material: Material, setting: Setting) -> Figure:
+    """Return regret against t with its intervals, names in a legend below."""
+    lost = material.results.measure(setting) is not REWARD
+    cells = material.results.cells(setting)
+    column = "cumulative_regret" if lost else "cumulative_reward"
+    with mpl.rc_context(STYLE):
+        named = sum(material.looks[cell.agent.label].coloured for cell in cells)
+        rows = -(-named // 2)
+        figure = Figure(figsize=(WIDTH, 2.1 + 0.16 * rows), layout="constrained")
+        panel = figure.subplots()
+        for cell in cells:
+            look = material.looks[cell.agent.label]
+            t = np.concatenate([[0], cell.times()])
+            found = stats.band(cell.curves(column))
+            mean, low, high = (np.concatenate([[0.0], part]) for part in found)
+            colour = _colour(look)
+            panel.plot(
+                t, mean, color=colour, linestyle=_DASHES[look.dash],
+                linewidth=1.2 if look.coloured else 0.5, zorder=3 if look.coloured else 2,
+                label=literal(shortened(look.label, _NAME)) if look.coloured else None,
+            )  # fmt: skip
+            if look.coloured:
+                panel.fill_between(t, low, high, color=colour, alpha=0.15, linewidth=0)
+        panel.set_xlim(0, setting.horizon)
+        panel.set_xlabel("time $t$")
+        panel.set_ylabel("regret so far" if lost else "reward so far")
+        for axis in (panel.xaxis, panel.yaxis):
+            axis.set_major_locator(MaxNLocator(nbins=5))
+            axis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:,.0f}"))
+        _bare(panel)
+        figure.legend(loc="outside lower left", ncols=2, frameon=False, handlelength=2.2)
+    return figure
+
+
+def _bare(panel: Axes) -> None:
+    panel.spines[["top", "right"]].set_visible(False)
+    panel.set_axisbelow(True)
+
+
+def _colour(look: Look) -> str:
+    return str(THEMES["light"][look.colour.removeprefix("@")])

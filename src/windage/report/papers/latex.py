@@ -1,0 +1,217 @@
+"""Tables and words in LaTeX: means with intervals, paired tests, the paragraph of details."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Sequence
+
+from windage.report.page.comparison import Comparison, Contrast
+from windage.report.page.material import Material
+from windage.report.page.results import SHARE
+from windage.report.papers.references import keys_of
+from windage.study.resampling import RESAMPLES
+
+__all__ = ["details_text", "escaped", "means_table", "tests_table"]
+
+_SPECIAL = {
+    "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#",
+    "%": r"\%", "_": r"\_", "^": r"\textasciicircum{}", "~": r"\textasciitilde{}",
+    "<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}", '"': r"\textquotedbl{}",
+}  # fmt: skip
+_GREEK = {"ρ": r"\ensuremath{\rho}", "η": r"\ensuremath{\eta}", "δ": r"\ensuremath{\delta}"}
+_STARS = ((0.001, "***"), (0.01, "**"), (0.05, "*"))
+_TOLD = {
+    "B_r": "$B_r$", "B_p": "$B_p$", "D": "$D$", "l": r"the number of changes $\ell$",
+}  # fmt: skip
+
+
+def escaped(text: str) -> str:
+    r"""Return a label as LaTeX prints it letter by letter; what no font has is named by its code.
+
+    >>> print(escaped("W=50% & more_"))
+    W=50\% \& more\_
+    """
+    parts = []
+    for character in " ".join(text.split()):
+        if character in _SPECIAL or character in _GREEK:
+            parts.append(_SPECIAL.get(character) or _GREEK[character])
+        elif ord(character) < 128:
+            parts.append(character if character.isprintable() else "")
+        elif unicodedata.category(character)[0] in "LN" and ord(character) < 0x250:
+            parts.append(character)  # letters of Latin scripts
+        elif character in "–—‘’“”…":
+            parts.append({"–": "--", "—": "---", "…": r"\dots{}"}.get(character, character))
+        else:
+            parts.append(rf"\texttt{{U+{ord(character):04X}}}")
+    return "".join(parts)
+
+
+def means_table(material: Material) -> str:
+    """Return the table of means: one row an agent, one column an environment."""
+    judged = material.judged
+    agents = material.results.agents
+    lines = [
+        r"\begin{table}[t]",
+        r"\centering",
+        rf"\caption{{{_means_caption(judged)}}}",
+        r"\label{tab:means}",
+        r"\begin{tabular}{l" + "r@{\\hspace{0.6em}}l" * len(judged) + "}",
+        r"\toprule",
+        " & ".join(
+            ["agent", *(rf"\multicolumn{{2}}{{c}}{{{_world(c)}}}" for c in judged)]
+        ) + r" \\",
+        r"\midrule",
+    ]  # fmt: skip
+    for agent in agents:
+        cells = [_mean_cell(comparison, agent.label) for comparison in judged]
+        lines.append(" & ".join([escaped(agent.label), *cells]) + r" \\")
+    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", r"\end{table}", ""])
+
+
+def tests_table(material: Material) -> str:
+    """Return the table of paired tests: the best learner less every other agent."""
+    lines = [
+        r"\begin{table}[t]",
+        r"\centering",
+        r"\caption{Paired differences between the best learner of each environment and the other "
+        r"agents, in points of the oracle's reward where an oracle is known and in reward a step "
+        r"elsewhere: mean, 95\,\% bootstrap interval over seeds, $n$ paired seeds, and the "
+        r"$p$-value of a two-sided sign-flip test, corrected by Holm's rule for all pairs of "
+        r"agents in the environment.}",
+        r"\label{tab:tests}",
+        r"\begin{tabular}{lrlrr}",
+        r"\toprule",
+        r"the best less \dots & mean & 95\,\% interval & $n$ & $p$ \\",
+        r"\midrule",
+    ]
+    for place, comparison in enumerate(material.judged):
+        if place:
+            lines.append(r"\addlinespace")
+        best = escaped(comparison.learners[0].label) if comparison.learners else "no learner"
+        lines.append(rf"\multicolumn{{5}}{{l}}{{\emph{{{_world(comparison)}}}: {best}}} \\")
+        lines += [_test_row(comparison, contrast) for contrast in comparison.contrasts]
+    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", r"\end{table}", ""])
+
+
+def details_text(material: Material, versions: dict[str, str], study_hash: str) -> str:
+    """Return the paragraph "Experimental details"."""
+    results = material.results
+    worlds = "; ".join(
+        rf"{escaped(s.environment)} (\texttt{{{escaped(s.environment_id)}}}, "
+        rf"$T = {_number(s.horizon)}$)"
+        for s in results.settings
+    )
+    seeds = int(results.frame["seed"].n_unique())
+    sentences = [
+        rf"\paragraph{{Experimental details.}} We ran {len(results.agents)} agents on "
+        rf"{len(results.environments)} drifting environments: {worlds}.",
+        f"Each agent ran on {seeds} seed{'s' if seeds > 1 else ''}; agents on one seed meet the "
+        "same noise, so differences are paired by seed.",
+        *_agent_sentences(material),
+        r"Performance is the expected reward of the path as a share of $\sum_t \rho^*_t$, the sum "
+        r"of the certified optimal average rewards of the model of every $t$; regret is the "
+        r"difference of the two.",
+        r"Intervals are 95\,\% percentile bootstrap intervals over seeds "
+        rf"({_number(RESAMPLES)} resamples); tests flip signs of paired differences, with "
+        r"Holm's correction over all pairs of agents of an environment.",
+        rf"All runs were made with windage {escaped(versions.get('windage', ''))} "
+        rf"\citep{{windage}} on Python {escaped(versions.get('python', ''))} and NumPy "
+        rf"{escaped(versions.get('numpy', ''))}; the hash of the study is "
+        rf"\texttt{{{escaped(study_hash)}}}.",
+    ]
+    return "\n".join(sentences) + "\n"
+
+
+def _agent_sentences(material: Material) -> list[str]:
+    """Return who each agent is, what made it, and what it was told."""
+    found = []
+    for agent in material.results.agents:
+        cells = [
+            cell
+            for setting in material.results.settings
+            for cell in material.results.cells(setting)
+            if cell.agent.label == agent.label
+        ]
+        cited = keys_of(agent.id)
+        source = rf" \citep{{{','.join(cited)}}}" if cited else ""
+        parts = [rf"\texttt{{{escaped(agent.id)}}}{source}"]
+        for name, what in (("radii", "radii"), ("ties", "ties")):
+            values = dict.fromkeys(v for cell in cells for v in cell.labels(name) if v)
+            if values:
+                parts.append(f"{what} {escaped(', '.join(values))}")
+        windows = sorted({int(v) for cell in cells for v in cell.labels("window") if v})
+        if windows:
+            parts.append(f"$W$ = {_range(windows)}")
+        widenings = sorted({float(v) for cell in cells for v in cell.labels("widening") if v})
+        if widenings:
+            parts.append(rf"$\eta$ = {_range(widenings)}")
+        told = " and ".join(_TOLD.get(fact, escaped(fact)) for fact in agent.told)
+        parts.append(f"told {told}" if told else "told nothing of the drift")
+        found.append(rf"\emph{{{escaped(agent.label)}}} is {'; '.join(parts)}.")
+    return found
+
+
+def _means_caption(judged: Sequence[Comparison]) -> str:
+    shares = all(c.measure is SHARE for c in judged)
+    what = (
+        r"Share of the oracle's reward, in \%" if shares
+        else r"Share of the oracle's reward in \%, or mean reward a step where no oracle is known"
+    )  # fmt: skip
+    seeds = sorted({one.cell.n for c in judged for one in c.ranking})
+    n = str(seeds[0]) if len(seeds) == 1 else f"{seeds[0]} to {seeds[-1]}"
+    return (
+        rf"{what}: mean over $n = {n}$ seeds and 95\,\% bootstrap interval. Bold: the best learner "
+        r"and those no test tells from it. Stars: the best learner is better, by paired sign-flip "
+        r"tests with Holm's correction ($^{*}$ $p < 0.05$, $^{**}$ $p < 0.01$, $^{***}$ "
+        r"$p < 0.001$)."
+    )
+
+
+def _mean_cell(comparison: Comparison, label: str) -> str:
+    found = next((one for one in comparison.ranking if one.label == label), None)
+    if found is None:
+        return "-- &"
+    digits = comparison.measure.digits
+    text = f"{found.score.estimate:.{digits}f}"
+    contrast = next((c for c in comparison.contrasts if c.other.label == label), None)
+    best = bool(comparison.learners) and comparison.learners[0].label == label
+    tied = contrast is not None and not contrast.significant
+    if found.cell.agent.kind == "learner" and (best or (tied and comparison.decidable)):
+        text = rf"\textbf{{{text}}}"
+    stars = _stars(contrast)
+    between = f"[{found.score.low:.{digits}f}, {found.score.high:.{digits}f}]"
+    return f"{text}{stars} & {between if found.cell.n > 1 else ''}"
+
+
+def _stars(contrast: Contrast | None) -> str:
+    if contrast is None or contrast.found.difference.estimate <= 0:
+        return ""
+    return next((f"$^{{{s}}}$" for p, s in _STARS if contrast.corrected < p), "")
+
+
+def _test_row(comparison: Comparison, contrast: Contrast) -> str:
+    found, digits = contrast.found, comparison.measure.digits
+    d = found.difference
+    p = "$< 0.001$" if contrast.corrected < 0.001 else f"${contrast.corrected:.3f}$"
+    cells = [
+        rf"\quad {escaped(contrast.other.label)}",
+        f"${d.estimate:+.{digits}f}$",
+        f"[${d.low:.{digits}f}$, ${d.high:.{digits}f}$]",
+        str(found.n),
+        p,
+    ]
+    return " & ".join(cells) + r" \\"
+
+
+def _world(comparison: Comparison) -> str:
+    setting = comparison.setting
+    return rf"{escaped(setting.environment)}, $T = {_number(setting.horizon)}$"
+
+
+def _range(values: Sequence[float]) -> str:
+    texts = [_number(v) if isinstance(v, int) else f"{v:.3g}" for v in values]
+    return texts[0] if len(texts) == 1 else f"{texts[0]} to {texts[-1]}"
+
+
+def _number(value: int) -> str:
+    return f"{value:,}".replace(",", "{,}")
