@@ -219,7 +219,6 @@ def _region(states: int, rng: np.random.Generator) -> wd.ConfidenceRegion:
 
 def _planning() -> dict[str, float]:
     from windage.kernels import evi as kernel
-    from windage.kernels import plan as plans
 
     found: dict[str, float] = {}
     rng = np.random.default_rng(3)
@@ -252,7 +251,7 @@ def _planning() -> dict[str, float]:
         def ours(plan: object = plan, rounds: int = rounds) -> None:
             for _ in range(rounds):
                 plan.u[:] = 0.0
-                plans.transpose(plan)
+                kernel.lay_out(plan, plan.rows.size)
                 assert kernel.solve(plan, 1e-3, True, 100_000)
 
         slow = cpu_seconds(dense, 3) / rounds * (plain.sweeps / sweeps)
@@ -265,7 +264,6 @@ def _planning() -> dict[str, float]:
 def _chains() -> dict[str, float]:
     """Slow chains of 200 states, planned again when the window has 2 % new samples."""
     from windage.kernels import evi as kernel
-    from windage.kernels import plan as plans
 
     found: dict[str, float] = {}
     rng = np.random.default_rng(5)
@@ -291,7 +289,7 @@ def _chains() -> dict[str, float]:
             def work() -> None:
                 for _ in range(20):
                     plan.u[:] = u
-                    plans.transpose(plan)
+                    kernel.lay_out(plan, plan.rows.size)
                     assert kernel.solve(plan, 1e-3, quick, 1_000_000)
 
             return cpu_seconds(work, 3)

@@ -105,7 +105,8 @@ class EpisodicAgent(Agent):
         return learner
 
     def _blank_plan(self, boxes: bool) -> Plan:
-        return blank_plan(self.space, self._window.most_cells, boxes=boxes)
+        cells, width = self._window.most_cells, self._window.width
+        return blank_plan(self.space, cells if width is None else min(cells, width), boxes=boxes)
 
     def _room_for_draws(self) -> int:
         """Return how many entries a model drawn beside the plan needs."""
@@ -184,7 +185,7 @@ class EpisodicAgent(Agent):
     def _use_window(self) -> None:
         """Let the learner count in another window, with room to plan for it."""
         old, room = self._learner.plan, self._blank_plan(self._learner.rules.boxes)
-        plan = old._replace(rows=room.rows, rooms=room.rooms, columns=room.columns)
+        plan = old._replace(rows=room.rows, rooms=room.rooms, columns=room.columns, grid=room.grid)
         self._learner = self._learner._replace(memory=self._window.memory, plan=plan)
 
     def preload(self, s: int, a: int, reward: float, s_next: int) -> None:

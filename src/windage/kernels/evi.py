@@ -11,8 +11,9 @@ whatever u was (so any start, and anything done between two full sweeps, is allo
 * both: once the span stops falling, u <- (u + Tu) / 2, which a periodic model cannot fool.
 
 A full sweep goes by columns: states in rising order of u, each non-zero of p_hat touched once, so
-that the mass to be moved is taken from the worst states of every pair without sorting any row. An
-evaluation goes by rows, kept in order of u by insertion: they hardly change between two sweeps.
+that the mass to be moved is taken from the worst states of every pair without sorting any row;
+where few are zeros, by the lines of a grid, with the same result. An evaluation goes by rows, kept
+in order of u by insertion: they hardly change between two sweeps.
 Boxes, with bounds for every entry of q, always go by rows: every state gets its lower bound, what
 is left goes to the best states up to their upper bounds.
 Orders break ties by index, so no result depends on how counts are stored.
@@ -22,9 +23,21 @@ from __future__ import annotations
 
 import numpy as np
 
+from windage.kernels import grid
 from windage.kernels.compiled import compiled, inlined
 from windage.kernels.order import sort
-from windage.kernels.plan import BOX, FREE, GAIN, GAP, LEFT_OUT, SPAN, SWEEPS, spread
+from windage.kernels.plan import (
+    BOX,
+    FREE,
+    GAIN,
+    GAP,
+    GRID,
+    LEFT_OUT,
+    SPAN,
+    SWEEPS,
+    spread,
+    transpose,
+)
 from windage.kernels.rows import box_value, kept_value, row_value
 
 PLAIN_SWEEPS = 24  # full sweeps before policy evaluations are tried: a round costs several
@@ -94,7 +107,10 @@ def solve(plan, epsilon, quick, most):
         rebase(u)
         if evaluate and sweeps >= PLAIN_SWEEPS:
             if sweeps == PLAIN_SWEEPS:
-                spread(plan)
+                if plan.answer[GRID] > 0.0:
+                    grid.pick_up(plan)
+                else:
+                    spread(plan)
             _evaluate(plan)
     plan.answer[GAIN] = high
     plan.answer[SPAN] = rebase(u)
@@ -116,31 +132,25 @@ def rebase(u):
 
 
 @compiled
+def lay_out(plan, entries):
+    """Get the rows of a plan, with so many non-zeros in all, ready to be swept."""
+    if grid.fits(plan, entries):
+        grid.lay(plan)
+    else:
+        plan.answer[GRID] = 0.0
+        transpose(plan)
+
+
+@compiled
 def sweep(plan):
     """Do one full sweep: fill `value`, `swept`, `greedy`; returns min and max of Tu - u."""
     u, pairs, states = plan.u, plan.pairs, plan.states
     sort(u, states)
     best = states[u.size - 1]["order"]
-    top = u[best]
-    for p in range(np.uint64(pairs.size)):
-        pairs[p]["left"] = pairs[p]["half"]
-    for i in range(states[best]["entries"]):
-        entry = plan.columns[np.uint64(states[best]["column"] + i)]
-        pair = pairs[np.uint64(entry["index"])]
-        if pair["half"] >= 1.0 - entry["probability"]:
-            pair["left"] = np.inf  # all mass goes to the best state, exactly: it may be a tie
-    for p in range(np.uint64(pairs.size)):  # the best state gains what the worst ones lose
-        whole = pairs[p]["kind"] == FREE or pairs[p]["left"] == np.inf
-        pairs[p]["value"] = pairs[p]["reward"] + (top if whole else pairs[p]["left"] * top)
-    for rank in range(np.uint64(u.size)):
-        s = np.uint64(states[rank]["order"])
-        first = np.uint64(states[s]["column"])
-        for i in range(first, first + np.uint64(states[s]["entries"])):
-            entry = plan.columns[i]
-            pair = pairs[np.uint64(entry["index"])]
-            taken = min(pair["left"], entry["probability"])
-            pair["left"] -= taken
-            pair["value"] += (entry["probability"] - taken) * u[s]
+    if plan.answer[GRID] > 0.0:
+        grid.values(plan, best)
+    else:
+        _by_columns(plan, best)
     if plan.rooms.size > 0:
         for p in range(pairs.size):
             if pairs[p]["kind"] == BOX:
@@ -160,6 +170,31 @@ def sweep(plan):
         low = min(low, most - u[i])
         high = max(high, most - u[i])
     return low, high
+
+
+@compiled
+def _by_columns(plan, best):
+    """Fill `value` of every pair: r~ + max q.u; `best` is the state with the largest u."""
+    u, pairs, states, top = plan.u, plan.pairs, plan.states, plan.u[best]
+    for p in range(np.uint64(pairs.size)):
+        pairs[p]["left"] = pairs[p]["half"]
+    for i in range(states[best]["entries"]):
+        entry = plan.columns[np.uint64(states[best]["column"] + i)]
+        pair = pairs[np.uint64(entry["index"])]
+        if pair["half"] >= 1.0 - entry["probability"]:
+            pair["left"] = np.inf  # all mass goes to the best state, exactly: it may be a tie
+    for p in range(np.uint64(pairs.size)):  # the best state gains what the worst ones lose
+        whole = pairs[p]["kind"] == FREE or pairs[p]["left"] == np.inf
+        pairs[p]["value"] = pairs[p]["reward"] + (top if whole else pairs[p]["left"] * top)
+    for rank in range(np.uint64(u.size)):
+        s = np.uint64(states[rank]["order"])
+        first = np.uint64(states[s]["column"])
+        for i in range(first, first + np.uint64(states[s]["entries"])):
+            entry = plan.columns[i]
+            pair = pairs[np.uint64(entry["index"])]
+            taken = min(pair["left"], entry["probability"])
+            pair["left"] -= taken
+            pair["value"] += (entry["probability"] - taken) * u[s]
 
 
 @compiled

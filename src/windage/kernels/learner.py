@@ -20,9 +20,10 @@ import math
 
 import numpy as np
 
-from windage.kernels import evi
+from windage.kernels import evi, grid
 from windage.kernels.compiled import compiled, inlined
 from windage.kernels.memory import (
+    CELLS,
     RESTARTS,
     commit,
     gather,
@@ -32,7 +33,7 @@ from windage.kernels.memory import (
     settle,
     take,
 )
-from windage.kernels.plan import BOUND, BOX, FREE, GAIN, SPAN, SWEEPS
+from windage.kernels.plan import BOUND, BOX, FREE, GAIN, GRID, SPAN, SWEEPS
 from windage.kernels.posterior import draw_policy
 from windage.kernels.random import uniform
 from windage.kernels.rules import (
@@ -181,13 +182,23 @@ def _plan(learner, epsilon):
     for p in range(plan.pairs.size):
         plan.pairs[p]["kind"] = FREE if learner.sets[p]["saturated"] else known
     evi.prune(plan, learner.rules.slack)
-    gather(learner.memory, plan)
+    _gather(learner.memory, plan)
     if learner.rules.boxes:
         gather_boxes(learner.memory, plan)
     if not learner.rules.warm:
         for s in range(plan.u.size):
             plan.u[s] = 0.0
     return evi.solve(plan, epsilon, learner.rules.warm, learner.rules.sweeps)
+
+
+@inlined
+def _gather(memory, plan):
+    """Write p_hat into the columns of a plan, or on its grid if most are non-zeros."""
+    if not memory.hashed and grid.fits(plan, memory.clock[CELLS]):
+        grid.fill(plan, memory.cell_count, memory.counts)
+    else:
+        plan.answer[GRID] = 0.0
+        gather(memory, plan)
 
 
 @compiled

@@ -1,4 +1,7 @@
-"""Sets and workspace of one EVI, and the two ways its rows are kept: by pair and by next state."""
+"""Sets and workspace of one EVI, and the two ways its rows are kept: by pair and by next state.
+
+Where most are non-zeros, `kernels.grid` keeps them by next state in full.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ LEFT_OUT, FREE, BOUND, BOX = 0, 1, 2, 3
 """What a pair's set is: not needed, the whole simplex, a ball around p_hat, or a box around it."""
 
 WHOLE = -1  # all mass on the best state
-GAIN, SPAN, GAP, SWEEPS, UNSOLVED = 0, 1, 2, 3, 4  # places in Plan.answer
+GAIN, SPAN, GAP, SWEEPS, UNSOLVED, GRID = 0, 1, 2, 3, 4, 5  # places in Plan.answer
 
 PAIR = np.dtype(
     [
@@ -27,6 +30,7 @@ PAIR = np.dtype(
         ("cut", np.int64),  # the first entry that keeps any mass, or WHOLE
         ("entries", np.int32),  # how many entries it has
         ("kind", np.int32),
+        ("lane", np.int64),  # entry k: the pair in the k-th lane of the grid
     ],
     align=True,
 )
@@ -54,7 +58,9 @@ class Plan(NamedTuple):
     rows: NDArray[np.void]  # p_hat by pair, or lower bounds; the index is the next state
     rooms: NDArray[np.float64]  # upper less lower bound of each entry of a row; none: no boxes
     columns: NDArray[np.void]  # the same by next state, the index is the pair
-    answer: NDArray[np.float64]  # rho~, span(gamma~), span(Tu - u), sweeps; draws not solved
+    grid: NDArray[np.float64]  # [S + 2, pairs], see kernels.grid; none: always columns
+    # rho~, span(gamma~), span(Tu - u), sweeps; draws not solved; 1 + lanes in use, 0: columns
+    answer: NDArray[np.float64]
 
 
 @compiled

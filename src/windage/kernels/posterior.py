@@ -12,9 +12,9 @@ import math
 import numpy as np
 
 from windage.kernels.compiled import compiled, inlined
-from windage.kernels.evi import solve
+from windage.kernels.evi import lay_out, solve
 from windage.kernels.memory import mean
-from windage.kernels.plan import BOUND, LEFT_OUT, UNSOLVED, transpose
+from windage.kernels.plan import BOUND, LEFT_OUT, UNSOLVED
 from windage.kernels.random import gamma, log_gamma, mix
 
 SPREAD = 1e-3
@@ -43,7 +43,7 @@ def draw_policy(memory, plan, key, t, clock, prior):
             plan.pairs[p]["kind"] = BOUND
             plan.pairs[p]["half"] = 0.0
             _draw_pair(memory, plan, p, key, t)
-    transpose(plan)
+    lay_out(plan, n)
     for s in range(plan.u.size):
         plan.u[s] = 0.0
     quick = plan.u.size > 0  # always; a literal would compile the planner a second time

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ConfidenceRegion"]
 
+_GRID = 1 << 20  # up to as many cells may be kept in full, zeros and all
 _OFF = 1e-9  # a row of p_hat may sum to 1 within this
 
 
@@ -177,8 +178,12 @@ class ConfidenceRegion:
 
 def blank_plan(space: StateActions, entries: int, *, boxes: bool = False) -> Plan:
     """Return an empty plan with room for so many non-zeros of p_hat."""
+    from windage.kernels.grid import SPARSEST
     from windage.kernels.plan import ENTRY, PAIR, STATE, Plan
 
+    cells = space.n_pairs * space.n_states
+    has_grid = not boxes and cells <= _GRID and SPARSEST * entries >= cells
+    lines = space.n_states + 2 if has_grid else 0
     plan = Plan(
         pairs=np.zeros(space.n_pairs, PAIR),
         states=np.zeros(space.n_states, STATE),
@@ -186,7 +191,8 @@ def blank_plan(space: StateActions, entries: int, *, boxes: bool = False) -> Pla
         rows=np.zeros(entries, ENTRY),
         rooms=np.zeros(entries if boxes else 0),
         columns=np.zeros(entries, ENTRY),
-        answer=np.zeros(5),
+        grid=np.zeros((lines, space.n_pairs)),
+        answer=np.zeros(6),
     )
     plan.states["first"], plan.states["last"] = space.offsets[:-1], space.offsets[1:]
     return plan

@@ -113,7 +113,6 @@ def evi(
     0.571429
     """
     from windage.kernels import evi as kernel
-    from windage.kernels.plan import transpose
     from windage.kernels.random import uniform
 
     if not isinstance(region, ConfidenceRegion):
@@ -127,7 +126,7 @@ def evi(
     space = region.space
     plan = region.as_plan(_start(warm_start, space.n_states))
     if plan.rooms.size == 0:
-        transpose(plan)
+        kernel.lay_out(plan, plan.rows.size)
     if not kernel.solve(plan, epsilon, quick, most):
         raise not_converged(plan.answer, epsilon)
     values = plan.pairs["value"].copy()

@@ -66,10 +66,11 @@ def test_noise_drawn_beforehand_is_that_of_single_steps():
     with np.errstate(over="ignore"):
         for i in range(0, n, kernel.AHEAD):
             kernel.draw_noise(world, 3 + i, i, bases, draws, coins)
+        expected = [literal_word(world.state_key, 10 + i, 0) >> 11 for i in range(n)]
+        assert draws.tolist() == expected
         for i in range(0, n, 13):
             landed = kernel.land(world, 3 + i, 2, bases[i], draws[i], coins[i])
             assert landed == kernel.step(world, 3 + i, 2)
-            assert draws[i] == literal_word(world.state_key, 10 + i, 0) >> 11
 
 
 @pytest.mark.parametrize("noise", ["none", "gaussian", "beta", wd.Noise.beta(0.01)])
