@@ -30,7 +30,8 @@ def measure() -> dict[str, float]:
     """Ratios of whole runs, of EVI, of threads; megabytes of a large model."""
     warnings.simplefilter("ignore", wd.GuaranteeWarning)
     return {
-        **_runs(), **_borl(), **_peer(), **_planning(), **_chains(), **_large(), **_threads(),
+        **_runs(), **_online(), **_fleet(), **_borl(), **_peer(), **_planning(), **_chains(),
+        **_large(), **_threads(),
     }  # fmt: skip
 
 
@@ -89,6 +90,50 @@ def _seconds(model: wd.DriftingMDP, steps: int, scale: float, **options: object)
     """CPU seconds of a run, without what it takes to make the agent."""
     agents = iter([_agent(model, scale, **options) for _ in range(4)])
     return cpu_seconds(lambda: wd.run(model, next(agents), steps=steps, record="totals"), 3)
+
+
+def _online() -> dict[str, float]:
+    """One decision and its outcome by hand, as a service or a Gymnasium loop has it."""
+    model, steps = wd.envs.make("riverswim", horizon=T), 20_000
+    run = wd.run(model, _agent(model, 1.0), steps=steps)
+    moves = list(
+        zip(*(x.tolist() for x in (run.states, run.rewards, run.states[1:])), strict=False)
+    )
+    agents = iter([_agent(model, 1.0) for _ in range(4)])
+
+    def work() -> None:
+        agent = next(agents)
+        for s, reward, after in moves:
+            agent.observe(s, agent.act(s), reward, after)
+        assert agent.n_episodes == run.episodes.total
+
+    return {
+        "riverswim 6x2: act and observe by hand, microseconds": cpu_seconds(work, 3) / steps * 1e6
+    }
+
+
+FLEET = """
+import warnings, windage as wd
+warnings.simplefilter("ignore")
+space = wd.StateActions.uniform(10, 4)
+def resident():
+    line = next(line for line in open("/proc/self/status") if line.startswith("VmRSS"))
+    return int(line.split()[1]) * 1024
+def made():
+    agent = wd.SWUCRL2CW(space, horizon=100_000, window=500, widening=0.1)
+    for i in range(20):
+        agent.observe(i % 10, agent.act(i % 10), 0.5, (i + 1) % 10)
+    return agent
+first, before = made(), resident()
+fleet = [made() for _ in range(1000)]
+print((resident() - before) / 1e6)
+"""
+
+
+def _fleet() -> dict[str, float]:
+    """What ten thousand agents need: a thousand are made, and have acted."""
+    done = subprocess.run([sys.executable, "-c", FLEET], capture_output=True, text=True, check=True)
+    return {"10,000 agents, S = 10, A = 4, W = 500: memory, MB": 10 * float(done.stdout)}
 
 
 def _borl() -> dict[str, float]:

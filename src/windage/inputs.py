@@ -59,6 +59,8 @@ def as_integer(
 
     Booleans and floats are refused: a state that is `True` or `2.0` is a bug at the caller's.
     """
+    if type(value) is int and (low is None or low <= value) and (high is None or value <= high):
+        return value  # nearly always, and several times in every step of an agent
     wanted = _interval("an integer", low, high)
     if isinstance(value, (bool, np.bool_)):
         raise error(f"{value!r} is a boolean, not {wanted}", field=field, fix="pass an int")

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 __all__ = ["EpisodicAgent"]
 
 _LOG_ROWS = (1 << 14) + 8  # more than a run plays between two looks at it
+_FIRST_ROWS = 32  # of the log of episodes, which grows: a fleet has thousands of agents
 
 
 class EpisodicAgent(Agent):
@@ -79,7 +80,7 @@ class EpisodicAgent(Agent):
         self._squares = squares
         forgets = pace.width is not None and pace.width < self.horizon
         self._window = self._new_window(pace.width if forgets else None)
-        self._rows = min(_LOG_ROWS, self.horizon + 8)
+        self._logged_from = 1  # the first episode there is a row of
         self._learner = self._fresh(pace, rules)
 
     def _new_window(self, width: int | None) -> Window:
@@ -98,7 +99,7 @@ class EpisodicAgent(Agent):
             sets=np.zeros(space.n_pairs, SETS),
             looks=np.zeros(space.n_states, LOOK),
             now=np.zeros(9, np.int64),
-            log=np.zeros(self._rows, LOG),
+            log=np.zeros(_FIRST_ROWS, LOG),
         )
         learner.sets["eta"], learner.sets["state"] = self._eta, space.state_of
         learner.now[DUE] = FIRST
@@ -121,6 +122,11 @@ class EpisodicAgent(Agent):
     def _choose(self, state: int) -> int:
         from windage.kernels import learner
 
+        mine = self._learner
+        pair = learner.glance(mine.now, mine.looks, mine.sets, self.t, state)
+        if pair >= 0:
+            return int(self.space.action_of[pair])
+        self._make_room_to_log(1)
         pair = learner.act(self._learner, self.t, state)
         if self._learner.now[1] == self.t:  # a new episode has looked at the means
             notices.scale(self)
@@ -130,14 +136,16 @@ class EpisodicAgent(Agent):
         return int(self.space.action_of[pair])
 
     def _learn(self, state: int, action: int, reward: float, s_next: int) -> None:
-        self._take(self.t, self.space.pair(state, action), reward, s_next)
+        self._take(self.t, int(self.space.offsets[state]) + action, reward, s_next)
 
     def _take(self, t: int, pair: int, reward: float, s_next: int) -> None:
         from windage.kernels import learner
 
         self._make_room(1)
-        learner.observe(self._learner, t, pair, reward, s_next)
-        if self._learner.rules.rounded:
+        mine, rules = self._learner, self._learner.rules
+        scale = (rules.low, rules.width, rules.rounded)
+        learner.observe(mine.memory, mine.sets, scale, rules.key, t, pair, reward, s_next)
+        if rules.rounded:
             notices.rounding(self, reward, reward)
 
     def _origin(self) -> int:
@@ -164,6 +172,7 @@ class EpisodicAgent(Agent):
         from windage.kernels.rules import NOT_CONVERGED, PLAYED
 
         self._make_room(block.states.size)
+        self._make_room_to_log(block.states.size)
         state, n, how = learner.play(self._learner, world, state, self.t, *block)
         notices.scale(self)
         notices.draws(self)
@@ -181,6 +190,16 @@ class EpisodicAgent(Agent):
         self._window.make_room(samples)
         if self._window.memory is not self._learner.memory:
             self._use_window()
+
+    def _make_room_to_log(self, steps: int) -> None:
+        """Let the log keep the episodes that so many more steps may start, and those it has."""
+        old, number = self._learner.log, self.n_episodes
+        wanted = min(number - self._logged_from + steps + 3, _LOG_ROWS)
+        if wanted > old.size:
+            log = np.zeros(min(max(wanted, 2 * old.size), _LOG_ROWS), old.dtype)
+            kept = np.arange(max(number - old.size + 1, 0), number + 1)
+            log[kept % log.size] = old[kept % old.size]
+            self._learner = self._learner._replace(log=log)
 
     def _use_window(self) -> None:
         """Let the learner count in another window, with room to plan for it."""
@@ -253,9 +272,10 @@ class EpisodicAgent(Agent):
 
     def episode_rows(self, first: int) -> NDArray[np.void]:
         """Return the episodes from number `first` (from 1 on) to the current one, as rows."""
-        oldest = self.n_episodes - self._rows + 1  # older rows have been written over
+        log = self._learner.log
+        oldest = max(self._logged_from, self.n_episodes - log.size + 1)  # older ones are gone
         numbers = np.arange(max(first, 1, oldest), self.n_episodes + 1)
-        rows = self._learner.log[numbers % self._rows]
+        rows = log[numbers % log.size]
         rules = self._learner.rules
         rows["gain"] = rules.low + rules.width * rows["gain"]
         rows["span"] *= rules.width
@@ -264,7 +284,7 @@ class EpisodicAgent(Agent):
     def _saved(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         arrays = {f"window.{name}": array for name, array in self._window.saved().items()}
         arrays |= {name: array.copy() for name, array in survivors(self._learner).items()}
-        row = self._learner.log[self.n_episodes % self._rows]
+        row = self._learner.log[self.n_episodes % self._learner.log.size]
         return {"preloaded": self.preloaded, "episode": row.item()}, arrays
 
     def _restored(self, values: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
@@ -281,7 +301,8 @@ class EpisodicAgent(Agent):
             mine[:] = array_like(mine, arrays, name)
         samples = self.preloaded + self.t - 1
         require_possible(self._learner, self._window, self.t, samples, tuple(values["episode"]))
-        self._learner.log[self.n_episodes % self._rows] = tuple(values["episode"])
+        self._logged_from = max(1, self.n_episodes)
+        self._learner.log[self.n_episodes % self._learner.log.size] = tuple(values["episode"])
 
     @property
     def _largest(self) -> float:

@@ -87,6 +87,7 @@ def _compiled(agent: EpisodicAgent, steps: Steps) -> NDArray[np.int64]:
 
     advised = np.zeros(steps.states.size, np.int64)
     agent._make_room(int(steps.learned.sum()))
+    agent._make_room_to_log(steps.states.size)
     with agent.in_step():
         t, done = run(agent._learner, agent.t, *map(np.ascontiguousarray, steps), advised)
         _advance(agent, steps.part(0, done), advised)

@@ -5,7 +5,7 @@ They differ in what they remember (a window, everything, everything since a rest
 from the posterior) and in when an episode ends.
 
 The line numbers are those of Algorithm 1. `begin` starts an episode (lines 4 to 6), `decide` gives
-the action (line 8), `learn` takes in what followed (lines 8 and 9), `_kept` is the test of line 7
+the action (line 8), `learn` takes in what followed (lines 8 and 9), `kept` is the test of line 7
 after a step (E1). Acting online calls `act` and `observe` one by one; `play` is a loop of them.
 
 What an episode was planned with changes only where counts changed: `begin` touches the pairs that
@@ -66,13 +66,15 @@ _ROUNDED = np.int64(1) << np.int64(20)  # place of the draw that rounds a reward
 
 
 @inlined
-def _kept(learner, t, s):
-    """Return the pair to play at time t in state s, -1 if the episode is over (line 7)."""
-    now = learner.now
-    if now[DUE] != GOING_ON or t == now[NEXT]:
+def kept(now, looks, sets, t, s):
+    """Return the pair to play at time t in state s; -1 if the episode is over (line 7) or new here.
+
+    It needs a few arrays only, and nearly every step needs no more than it.
+    """
+    look = looks[np.uint64(s)]
+    if now[DUE] != GOING_ON or t == now[NEXT] or look["met"] != now[EPISODE]:
         return np.int64(-1)
-    p = decide(learner, s)
-    return p if learner.sets[np.uint64(p)]["left"] > 0 else np.int64(-1)
+    return look["pair"] if sets[np.uint64(look["pair"])]["left"] > 0 else np.int64(-1)
 
 
 @inlined
@@ -248,17 +250,25 @@ def _look_up(learner, s):
 @inlined
 def learn(learner, t, p, reward, after):
     """Take in one step (lines 8 and 9): remember it, nu(s, a) += 1."""
-    scaled = (reward - learner.rules.low) / learner.rules.width
-    if learner.rules.rounded:
-        scaled = 1.0 if uniform(learner.rules.key, t, _ROUNDED) < scaled else 0.0
-    take(learner.memory, p, scaled, after)
-    learner.sets[np.uint64(p)]["left"] -= 1
+    rules = learner.rules
+    scale = (rules.low, rules.width, rules.rounded)
+    _take_in(learner.memory, learner.sets, scale, rules.key, t, p, reward, after)
+
+
+@inlined
+def _take_in(memory, sets, scale, key, t, p, reward, after):
+    low, width, rounded = scale
+    scaled = (reward - low) / width
+    if rounded:
+        scaled = 1.0 if uniform(key, t, _ROUNDED) < scaled else 0.0
+    take(memory, p, scaled, after)
+    sets[np.uint64(p)]["left"] -= 1
 
 
 @compiled
-def observe(learner, t, p, reward, after):
-    """`learn`, for callers outside the loop."""
-    learn(learner, t, p, reward, after)
+def observe(memory, sets, scale, key, t, p, reward, after):
+    """`learn`, for callers outside the loop; they hand over what it needs and no more."""
+    _take_in(memory, sets, scale, key, t, p, reward, after)
 
 
 @compiled
@@ -278,22 +288,29 @@ def choice(learner, s):
 def act(learner, t, s):
     """Return the pair to play at time t in state s, -1 if EVI did not converge."""
     now = learner.now
-    p = _kept(learner, t, s)
-    if p < 0:
-        now[DUE] = _why(learner, t)
-        if not begin(learner, t, now[DUE]):
-            for state in range(learner.plan.u.size):
-                learner.plan.u[state] = 0.0  # asked again, it fails in the same way
-            return np.int64(-1)
-        now[DUE] = GOING_ON
+    if now[DUE] == GOING_ON and t != now[NEXT]:
         p = decide(learner, s)
-    return p
+        if learner.sets[p]["left"] > 0:
+            return p
+    now[DUE] = _why(learner, t)
+    if not begin(learner, t, now[DUE]):
+        for state in range(learner.plan.u.size):
+            learner.plan.u[state] = 0.0  # asked again, it fails in the same way
+        return np.int64(-1)
+    now[DUE] = GOING_ON
+    return decide(learner, s)
+
+
+@compiled
+def glance(now, looks, sets, t, s):
+    """`kept`, for callers outside the loop: they ask `act` if it is -1."""
+    return kept(now, looks, sets, t, s)
 
 
 @inlined
 def advise(learner, t, s):
-    """`act`, for loops: where the episode goes on it takes a glance."""
-    p = _kept(learner, t, s)
+    """`act`, for loops: where the episode goes on, a glance will do."""
+    p = kept(learner.now, learner.looks, learner.sets, t, s)
     return p if p >= 0 else act(learner, t, s)
 
 

@@ -166,3 +166,38 @@ def test_agents_without_episodes_have_none():
     assert isinstance(run.episodes, Episodes)
     assert len(run.episodes) == run.episodes.total == 0
     assert list(run.episodes) == []
+
+
+def test_the_log_of_episodes_grows_with_them():
+    """By hand and in a run the same rows, though one log has grown again and again."""
+    horizon = 3000
+    world = wd.envs.make("riverswim", horizon=horizon)
+    run = wd.run(world, river_agent(window=5), steps=horizon)
+    agent = river_agent(window=5)
+    first_size = agent._learner.log.size
+    assert run.episodes.total > 4 * first_size
+    for s, a, reward, after in zip(
+        run.states.tolist(),
+        run.actions,
+        run.rewards.tolist(),
+        run.states[1:].tolist(),
+        strict=False,
+    ):
+        assert agent.act(s) == a
+        agent.observe(s, int(a), reward, after)
+    found = Episodes(agent.episode_rows(1))
+    assert found.start.tolist() == run.episodes.start.tolist()
+    assert found.gain.tolist() == run.episodes.gain.tolist()
+    assert found.length[:-1].tolist() == run.episodes.length[:-1].tolist()
+    again = wd.agents.restore(agent.state())
+    assert again.episode_rows(1).tolist() == agent.episode_rows(again.n_episodes).tolist()
+    assert again._learner.log.size == first_size
+
+
+def test_ten_thousand_agents_fit_into_a_gigabyte():
+    """All arrays of one of S = 10, A = 4, W = 500: at most 100 KB."""
+    agent = wd.SWUCRL2CW(wd.StateActions.uniform(10, 4), horizon=100_000, window=500, widening=0.1)
+    learner = agent._learner
+    parts = (learner, learner.rules, learner.memory, learner.plan, learner.drawn)
+    size = sum(x.nbytes for part in parts for x in part if isinstance(x, np.ndarray))
+    assert 20_000 < size < 100_000
