@@ -69,7 +69,7 @@ def _runs() -> dict[str, float]:
             mine = twin.Outcome(
                 run.episodes.total, int(run.episodes.sweeps.sum()), run.total_reward
             )
-            draws = twin.noise(model, 0, steps)
+            draws = twin.noise(model, run)
             for kind, planner in (("plain", twin.plain), ("vectorised", twin.vectorised)):
                 start = time.process_time()
                 theirs = twin.run(

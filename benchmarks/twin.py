@@ -1,8 +1,10 @@
 """SWUCRL2-CW as one would write it with NumPy: the other side of the learning benchmark.
 
-It draws the same noise as the library, so both play the same steps: episodes and rewards must be
-equal before any speed is quoted. Counts are kept up to date step by step and EVI is vectorised
-over pairs, or done one pair at a time as a first version would; the loop over steps is Python's.
+It samples as one does in NumPy: blend the row of the pair at time t, sum it up, search it. Noise is
+made beforehand, and such that both sides play the same steps: episodes, sweeps and rewards must
+be equal before any speed is quoted. Weights are given beforehand too, counts are kept up to date at
+the start of an episode, and EVI is vectorised over pairs, or done one pair at a time as a first
+version would; the loop over steps is Python's.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ import numpy as np
 import windage as wd
 from windage.kernels.compiled import compiled
 from windage.kernels.random import uniform
-from windage.worlds import world_of
+from windage.streams import key
 
 
 class Outcome(NamedTuple):
@@ -34,18 +36,41 @@ def _uniforms(key, first, out):
         out[i] = uniform(key, first + i, 0)
 
 
-def noise(model: wd.DriftingMDP, seed: int, steps: int) -> list[np.ndarray]:
-    """Return the uniform numbers of base, state and reward, for as many steps."""
-    world = world_of(model, seed, 1, 1)
-    drawn = [np.empty(steps) for _ in range(3)]
-    for key, out in zip((world.base_key, world.state_key, world.reward_key), drawn, strict=True):
-        _uniforms(key, 1, out)
-    return drawn
+class Noise(NamedTuple):
+    """Bases and weights of kernels and rewards at every time; uniform numbers of both."""
+
+    kernels: tuple[np.ndarray, np.ndarray]
+    rewards: tuple[np.ndarray, np.ndarray]
+    states: np.ndarray
+    coins: np.ndarray
+
+
+def noise(model: wd.DriftingMDP, run: wd.Run) -> Noise:
+    """Return noise with which plain sampling by cumulative sums plays the steps of a run.
+
+    The library draws a base and an alias cell; the twin blends a row and searches it. Each of its
+    numbers is the middle of the interval that leads where the run went: a twin that decides
+    otherwise goes elsewhere.
+    """
+    kernels, t = np.stack(model.source.kernels.parts), run.times
+    models, weights = model.source.kernels.schedule.active(t, model.horizon)
+    pairs = model.space.offsets[run.states[:-1]] + run.actions
+    u = np.empty(t.size)
+    for i in range(0, t.size, 1 << 12):
+        here = slice(i, i + (1 << 12))
+        rows = np.einsum("tj,tjs->ts", weights[here], kernels[models[here], pairs[here, None]])
+        ends = np.cumsum(rows, axis=1)
+        at = np.arange(ends.shape[0]), run.states[1:][here]
+        u[here] = ends[at] - 0.5 * rows[at]
+    coins = np.empty(t.size)
+    _uniforms(key(run.seed, "world.reward"), 1, coins)
+    rewards = model.source.rewards.schedule.active(t, model.horizon)
+    return Noise((models, weights), rewards, u, coins)
 
 
 def run(
     model: wd.DriftingMDP,
-    draws: list[np.ndarray],
+    draws: Noise,
     planner: Callable[..., tuple[np.ndarray, int]],
     *,
     window: int,
@@ -64,8 +89,8 @@ def run(
     coming: list[tuple[int, float, int]] = []
     nu, limit, policy = np.zeros(pairs, int), np.ones(pairs, int), np.zeros(S, int)
     state, total, episodes, swept = 0, 0.0, 0, 0
-    world, bases, states, coins = None, *(column.tolist() for column in draws)
-    for t in range(1, len(bases) + 1):
+    kernels, means = model.source.kernels.parts, model.source.rewards.parts
+    for t in range(1, draws.states.size + 1):
         if t == 1 or t % window == 0 or nu[policy[state]] >= limit[policy[state]]:
             for pair, reward, after in coming:
                 visits[pair] += 1
@@ -88,24 +113,14 @@ def run(
             nu[:] = 0
             episodes += 1
             swept += sweeps
-        if world is None or t > world.last:
-            world = world_of(model, 0, t, T)
-            alias, cut, near = world.alias, world.alias.cuts * 2.0**-53, world.alias.states
-            far = near[np.repeat(alias.rows[:-1], np.diff(alias.rows)) + alias.places]
         pair = policy[state]
-        i = t - world.first
-        j = 0
-        while j < world.kernel_base.shape[1] - 1 and bases[t - 1] >= world.kernel_weight[i, j]:
-            j += 1
-        row = world.kernel_base[i, j] * pairs + pair
-        start, stop = alias.rows[row], alias.rows[row + 1]
-        place = states[t - 1] * (stop - start)
-        cell = start + int(place)
-        after = near[cell] if place - int(place) < cut[cell] else far[cell]
-        mean = 0.0
-        for j in range(world.reward_base.shape[1]):
-            mean += world.reward_weight[i, j] * world.rewards[world.reward_base[i, j], pair]
-        reward = 1.0 if coins[t - 1] < mean else 0.0
+        row, mean = 0.0, 0.0
+        for k, weight in zip(draws.kernels[0][t - 1], draws.kernels[1][t - 1], strict=True):
+            row = row + weight * kernels[k][pair]
+        for k, weight in zip(draws.rewards[0][t - 1], draws.rewards[1][t - 1], strict=True):
+            mean += weight * means[k][pair]
+        after = int(np.searchsorted(np.cumsum(row), draws.states[t - 1], side="right"))
+        reward = 1.0 if draws.coins[t - 1] < mean else 0.0
         total += reward
         coming.append((pair, reward, after))
         nu[pair] += 1

@@ -284,8 +284,8 @@ def choice(learner, s):
     return decide(learner, s)
 
 
-@compiled
-def act(learner, t, s):
+@inlined
+def _asked(learner, t, s):
     """Return the pair to play at time t in state s, -1 if EVI did not converge."""
     now = learner.now
     if now[DUE] == GOING_ON and t != now[NEXT]:
@@ -302,6 +302,12 @@ def act(learner, t, s):
 
 
 @compiled
+def act(learner, t, s):
+    """Return the pair to play at time t in state s, -1 if EVI did not converge."""
+    return _asked(learner, t, s)
+
+
+@compiled
 def glance(now, looks, sets, t, s):
     """`kept`, for callers outside the loop: they ask `act` if it is -1."""
     return kept(now, looks, sets, t, s)
@@ -311,7 +317,7 @@ def glance(now, looks, sets, t, s):
 def advise(learner, t, s):
     """`act`, for loops: where the episode goes on, a glance will do."""
     p = kept(learner.now, learner.looks, learner.sets, t, s)
-    return p if p >= 0 else act(learner, t, s)
+    return p if p >= 0 else _asked(learner, t, s)  # inlined: an episode may be a single step
 
 
 @compiled
