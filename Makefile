@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PYTEST := $(BIN)/python -m pytest
 
-.PHONY: setup demo test browser check bench docs reliability clean
+.PHONY: setup demo test browser check bench docs notebooks reliability clean
 
 setup: .venv/ready
 
@@ -40,6 +40,9 @@ bench: setup
 
 docs: setup
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --site-dir out/site
+
+notebooks: setup
+	$(BIN)/python -m tests.docs.notebooks out/notebooks
 
 reliability: setup browser
 	WINDAGE_RELIABILITY=1 $(PYTEST) -n auto tests

@@ -48,7 +48,7 @@ def reliability() -> dict[str, float]:
     found: dict[str, float] = {}
     alarms, cuts, p_values = np.zeros(STILL), np.zeros(STILL), np.zeros((2, STILL))
     for seed in range(STILL):
-        blocks = count_blocks(_log(_still(seed), seed))[0]
+        blocks = count_blocks(_log(_still(seed), seed))
         alarms[seed] = len(half_tests(blocks).drifts(blocks.ends))
         cuts[seed] = len(segment(blocks).cuts)
         if seed < 100:
@@ -62,7 +62,7 @@ def reliability() -> dict[str, float]:
     for what, size in (("reward", 0.1), ("reward", 0.3), ("transition", 0.2), ("transition", 0.6)):
         delays, places, seen = [], [], 0
         for seed in range(CHANGED):
-            blocks = count_blocks(_log(_changed(what, size, seed), seed))[0]
+            blocks = count_blocks(_log(_changed(what, size, seed), seed))
             first = _first_alarm(blocks, _when(seed))
             if first is not None:
                 delays.append(first - _when(seed))

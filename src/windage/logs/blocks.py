@@ -38,6 +38,8 @@ class Blocks:
     moves: Reals
     cell_pair: Counts
     cell_next: Counts
+    explained: Reals
+    """The share of each pair's variance of rewards that the next state explains."""
 
     @property
     def tables(self) -> tuple[Reals, Reals, Reals, Reals]:
@@ -61,7 +63,7 @@ class Blocks:
             table.reshape(count, by, -1).sum(axis=1) for table in self.tables
         )
         ends = self.ends[by - 1 :: by]
-        return Blocks(ends, visits, sums, squares, moves, self.cell_pair, self.cell_next)
+        return replace(self, ends=ends, visits=visits, sums=sums, squares=squares, moves=moves)
 
     def running(self) -> Blocks:
         """Return the sums of all blocks before each, and after the last: one row more."""
@@ -71,36 +73,63 @@ class Blocks:
         )
         return replace(self, visits=visits, sums=sums, squares=squares, moves=moves)
 
+    def every_second(self, first: int) -> Blocks:
+        """Return the same with every second block empty: those from `first`, 0 or 1, on stay."""
+        kept = (np.arange(self.count) % 2 == first)[:, None]
+        visits, sums, squares, moves = (np.where(kept, table, 0.0) for table in self.tables)
+        return replace(self, visits=visits, sums=sums, squares=squares, moves=moves)
+
+    def variances(self, least: float) -> Reals:
+        """Return the variance of each pair's reward within blocks of time, at least `least`.
+
+        So that a pair is met several times in a block, at most 16 blocks are made; what drifts
+        within them counts as variance.
+        """
+        count = min(self.count, 16)
+        while count > 1 and self.visits.sum() < 10 * count * self.visits.shape[1]:
+            count //= 2
+        wide = self.merged(count)
+        within = (wide.squares - wide.sums**2 / np.maximum(wide.visits, 1)).sum(axis=0)
+        spare = np.maximum(np.maximum(wide.visits - 1, 0).sum(axis=0), 1)
+        return np.asarray(np.maximum(within / spare, least))
+
     def per_pair(self, cells: Reals) -> Reals:
         """Return sums over the cells of each pair, along the last axis."""
         return np.asarray(np.add.reduceat(cells, self.starts, axis=-1))
 
 
-def count_blocks(log: Log, *, halves: bool = False) -> list[Blocks]:
-    """Return the blocks of a log: one table, or with `halves` those of even and of odd steps."""
+def count_blocks(log: Log) -> Blocks:
+    """Return the blocks of a log, as many as it can fill and memory can hold, at most 256."""
     P, S, n = log.space.n_pairs, log.space.n_states, log.steps
     cells = _cells(log)
-    count, parts = _FINEST, 2 if halves else 1
-    while count > 1 and (n < _LEAST * count or parts * count * (cells.size + 3 * P) > _ROOM):
+    count = _FINEST
+    while count > 1 and (n < _LEAST * count or count * (cells.size + 3 * P) > _ROOM):
         count //= 2
     edges = np.linspace(0, n, count + 1).astype(np.int64)
     low, high = log.reward_range
-    tables = [
-        (np.zeros((count, P)), np.zeros((count, P)), np.zeros((count, P)),
-         np.zeros((count, cells.size)))
-        for _ in range(parts)
-    ]  # fmt: skip
+    visits, sums, squares = (np.zeros((count, P)) for _ in range(3))
+    moves, paid = np.zeros((count, cells.size)), np.zeros(cells.size)
     for k in range(count):
-        for part, (visits, sums, squares, moves) in enumerate(tables):
-            here = slice(edges[k] + (part - edges[k]) % parts, edges[k + 1], parts)
-            pairs = log.pairs[here]
-            rewards = (log.rewards[here] - low) / (high - low)
-            visits[k] = np.bincount(pairs, minlength=P)
-            sums[k] = np.bincount(pairs, rewards, minlength=P)
-            squares[k] = np.bincount(pairs, rewards * rewards, minlength=P)
-            keys = pairs.astype(np.int64) * S + log.nexts[here]
-            moves[k] = _counted(keys, cells, P * S)
-    return [Blocks(edges[1:], *table, cells // S, cells % S) for table in tables]
+        here = slice(edges[k], edges[k + 1])
+        pairs = log.pairs[here]
+        rewards = (log.rewards[here] - low) / (high - low)
+        visits[k] = np.bincount(pairs, minlength=P)
+        sums[k] = np.bincount(pairs, rewards, minlength=P)
+        squares[k] = np.bincount(pairs, rewards * rewards, minlength=P)
+        place = _places(pairs.astype(np.int64) * S + log.nexts[here], cells, P * S)
+        moves[k] = np.bincount(place, minlength=cells.size)
+        paid += np.bincount(place, rewards, minlength=cells.size)
+    found = Blocks(edges[1:], visits, sums, squares, moves, cells // S, cells % S, np.zeros(P))
+    return replace(found, explained=_explained(found, paid))
+
+
+def _explained(blocks: Blocks, paid: Reals) -> Reals:
+    """Return how much of the variance of rewards lies between next states, given their sums."""
+    visits = np.maximum(blocks.visits.sum(axis=0), 1)
+    mean_part = blocks.sums.sum(axis=0) ** 2 / visits
+    total = blocks.squares.sum(axis=0) - mean_part
+    between = blocks.per_pair(paid**2 / np.maximum(blocks.moves.sum(axis=0), 1)) - mean_part
+    return np.asarray(np.clip(between / np.maximum(total, 1e-12), 0.0, 1.0))
 
 
 def _cells(log: Log) -> Counts:
@@ -118,7 +147,10 @@ def _cells(log: Log) -> Counts:
     return np.flatnonzero(seen) if seen is not None else np.unique(np.concatenate(found))
 
 
-def _counted(keys: Counts, cells: Counts, size: int) -> Counts:
-    if size <= _DENSE:
-        return np.asarray(np.bincount(keys, minlength=size)[cells])
-    return np.asarray(np.bincount(np.searchsorted(cells, keys), minlength=cells.size))
+def _places(keys: Counts, cells: Counts, size: int) -> Counts:
+    """Return the cell of each key."""
+    if size > _DENSE:
+        return np.searchsorted(cells, keys)
+    table = np.zeros(size, dtype=np.int64)
+    table[cells] = np.arange(cells.size)
+    return np.asarray(table[keys])

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from windage.logs.blocks import Blocks
 from windage.streams import stream
 
-__all__ = ["Estimate", "budgets"]
+__all__ = ["Estimate", "budgets", "finest"]
 
 Reals = NDArray[np.float64]
 
@@ -29,6 +29,10 @@ class Estimate(NamedTuple):
     value: float
     null: Reals
     """What the same sum is in logs of a world that stands still, rising."""
+    blocks: int
+    """In how many blocks of time it was made."""
+    covered: float
+    """The share of all steps in pairs that are met often enough to be compared."""
 
     @property
     def null_mean(self) -> float:
@@ -51,6 +55,23 @@ class Estimate(NamedTuple):
         return max(0.0, self.value - self.null_mean)
 
 
+def finest(blocks: Blocks, wanted: int) -> int:
+    """Return the largest number of blocks, up to `wanted`, in which half of all steps count."""
+    count = min(wanted, blocks.count)
+    while count > 2 and _covered(blocks.merged(count)) < 0.5:
+        count //= 2
+    return count
+
+
+def _covered(blocks: Blocks) -> float:
+    """Return the share of steps in pairs that are met often enough in two neighbouring blocks."""
+    often = blocks.visits >= _LEAST
+    used = np.zeros_like(often)
+    used[1:] |= often[1:] & often[:-1]
+    used[:-1] |= often[1:] & often[:-1]
+    return float(blocks.visits[used].sum() / max(blocks.visits.sum(), 1))
+
+
 def budgets(blocks: Blocks, seed: int, draws: int) -> tuple[Estimate, Estimate]:
     """Return the estimates of B_r and B_p, in blocks as given."""
     visits, pair = blocks.visits, blocks.cell_pair
@@ -71,7 +92,8 @@ def budgets(blocks: Blocks, seed: int, draws: int) -> tuple[Estimate, Estimate]:
             sums = visits * mean + np.sqrt(visits) * spread * rng.standard_normal(visits.shape)
         null[:, k] = _sums(blocks, sums, _drawn(blocks, left, rng), both)
     null.sort(axis=1)
-    return Estimate(found[0], null[0]), Estimate(found[1], null[1])
+    facts = blocks.count, _covered(blocks)
+    return Estimate(found[0], null[0], *facts), Estimate(found[1], null[1], *facts)
 
 
 def _sums(

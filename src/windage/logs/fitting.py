@@ -2,14 +2,13 @@
 
 The log is cut into K blocks of time. In each, the estimate of a pair is that of its visits there
 and of some visits' worth of its mean over the whole log. K, and how many visits that is, are chosen
-by how well the model of every second step predicts the other steps, for rewards and for transitions
-apart: one may move while the other stands still.
+by how well the model of every second stretch of steps (of 256) predicts the other stretches, for
+rewards and for transitions apart: one may move while the other stands still.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -55,11 +54,10 @@ class Choice(NamedTuple):
     """By how much K blocks predict a step better than one, in natural logarithms a step."""
 
 
-def fit(log: Log, blocks: int | None = None) -> Fit:
-    """Return the model of a log."""
-    halves = count_blocks(log, halves=True)
-    finest = min(halves[0].count, _FINEST)
-    choices = [2**k for k in range(finest.bit_length())]
+def fit(log: Log, blocks: int | None = None, counted: Blocks | None = None) -> Fit:
+    """Return the model of a log, whose counts may be at hand."""
+    counted = counted or count_blocks(log)
+    choices = [2**k for k in range(min(max(counted.count // 2, 1), _FINEST).bit_length())]
     if blocks is not None and as_integer(blocks, "blocks", low=1) not in choices:
         raise InputError(
             f"{blocks} blocks cannot be made of {log.steps:,} steps",
@@ -67,39 +65,24 @@ def fit(log: Log, blocks: int | None = None) -> Fit:
             fix="one of " + ", ".join(map(str, choices)),
         )
     allowed = [blocks] if blocks else choices
-    reward = _choose(halves, _reward_score, allowed, log.steps)
-    transition = _choose(halves, _transition_score, allowed, log.steps)
-    model = _model(log, _summed(halves), reward, transition)
-    return Fit(model, reward, transition)
+    reward = _choose(counted, _reward_score, allowed)
+    transition = _choose(counted, _transition_score, allowed)
+    return Fit(_model(log, counted, reward, transition), reward, transition)
 
 
 def _choose(
-    halves: list[Blocks],
-    score: Callable[[Blocks, Blocks, float], float],
-    choices: list[int],
-    steps: int,
+    blocks: Blocks, score: Callable[[Blocks, Blocks, float], float], choices: list[int]
 ) -> Choice:
     """Return the number of blocks, and what to borrow, that predict best; the fewest of equals."""
     scored: dict[tuple[int, float], float] = {}
     for K in choices:
-        even, odd = (half.merged(K) for half in halves)
+        one, other = (blocks.every_second(first).merged(K) for first in (0, 1))
         for borrowed in _BORROWED:
-            both = score(even, odd, borrowed) + score(odd, even, borrowed)
-            scored[K, borrowed] = both / steps
+            both = score(one, other, borrowed) + score(other, one, borrowed)
+            scored[K, borrowed] = both / blocks.visits.sum()
     K, borrowed = max(scored, key=lambda choice: (scored[choice], -choice[0]))
     best = {k: max(scored[k, borrow] for borrow in _BORROWED) for k in choices}
     return Choice(K, borrowed, {k: best[k] - best[choices[0]] for k in choices})
-
-
-def _summed(halves: list[Blocks]) -> Blocks:
-    even, odd = halves
-    return replace(
-        even,
-        visits=even.visits + odd.visits,
-        sums=even.sums + odd.sums,
-        squares=even.squares + odd.squares,
-        moves=even.moves + odd.moves,
-    )
 
 
 def _means(blocks: Blocks, borrowed: float) -> Reals:
@@ -120,10 +103,7 @@ def _chances(blocks: Blocks, borrowed: float) -> Reals:
 
 def _reward_score(seen: Blocks, other: Blocks, borrowed: float) -> float:
     """Return how well rewards that were seen predict others, in natural logarithms."""
-    visits = np.maximum(seen.visits, 1)
-    within = (seen.squares - seen.sums**2 / visits).sum(axis=0)
-    spare = np.maximum(np.maximum(seen.visits - 1, 0).sum(axis=0), 1)
-    variance = np.maximum(within / spare, _SMALLEST)
+    variance = seen.variances(_SMALLEST)
     m = _means(seen, borrowed)
     error = (other.squares - 2 * m * other.sums + m**2 * other.visits).sum(axis=0)
     density = error / variance + other.visits.sum(axis=0) * np.log(variance)

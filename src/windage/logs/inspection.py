@@ -11,7 +11,7 @@ from windage.drift import DriftingMDP
 from windage.errors import InputError
 from windage.inputs import as_integer, as_seed
 from windage.logs.blocks import Blocks, count_blocks
-from windage.logs.budgets import Estimate, budgets
+from windage.logs.budgets import Estimate, budgets, finest
 from windage.logs.changes import Segmentation, segment
 from windage.logs.fitting import Fit, fit
 from windage.logs.halves import ALPHA, Drift, HalfTests, half_tests
@@ -29,6 +29,7 @@ NO_REGRET = (
 
 _COARSE = 8  # blocks in which budgets are estimated at least: one block cannot differ from itself
 _SHOWN = 10
+_THIN = 0.9  # share of steps below which an estimate of a budget carries a remark
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,8 +50,6 @@ class Inspection:
         The fitted drifting model and how fine it is in time.
     reward_budget, transition_budget
         Estimates of B_r and B_p with the null of a world that stands still.
-    budget_blocks
-        In how many blocks of time each was made.
     """
 
     log: Log
@@ -61,7 +60,6 @@ class Inspection:
     fitted: Fit
     reward_budget: Estimate
     transition_budget: Estimate
-    budget_blocks: tuple[int, int]
 
     @property
     def model(self) -> DriftingMDP:
@@ -115,10 +113,11 @@ class Inspection:
                     "null_95": one.null_high,
                     "p_value": one.p_value,
                     "beyond_noise": one.beyond_noise,
+                    "blocks": one.blocks,
+                    "covered": one.covered,
                 }
                 for name, one in (("B_r", self.reward_budget), ("B_p", self.transition_budget))
             },
-            "budget_blocks": list(self.budget_blocks),
             "model_blocks": {
                 "rewards": self.fitted.reward.blocks,
                 "transitions": self.fitted.transition.blocks,
@@ -203,13 +202,16 @@ class Inspection:
 
     def _budgets(self) -> list[str]:
         found = []
-        both = ("B_r", self.reward_budget), ("B_p", self.transition_budget)
-        for (name, one), blocks in zip(both, self.budget_blocks, strict=True):
+        for name, one in (("B_r", self.reward_budget), ("B_p", self.transition_budget)):
+            thin = (
+                f" Only {one.covered:.0%} of the steps belong to pairs that are met often enough "
+                "to be compared: drift that is faster than these blocks is not in it."
+            )
             found.append(
-                f"{name}, estimated in {blocks} blocks of time: {one.value:.3g}. A "
+                f"{name}, estimated in {one.blocks} blocks of time: {one.value:.3g}. A "
                 f"world that stands still would show {one.null_mean:.3g} on average and "
                 f"{one.null_high:.3g} one time in twenty (p = {one.p_value:.2g}); beyond noise: "
-                f"{one.beyond_noise:.3g}."
+                f"{one.beyond_noise:.3g}.{thin if one.covered < _THIN else ''}"
             )
         return found
 
@@ -251,17 +253,16 @@ def inspect(
     count = as_integer(draws, "draws", low=1, high=1_000_000)
     tell = progress or (lambda _: None)
     tell("counting")
-    (blocks,) = count_blocks(log)
+    blocks = count_blocks(log)
     tell("testing halves of windows")
     tests = half_tests(blocks)
     tell("cutting into stretches")
     segmentation = segment(blocks)
     tell("fitting a model")
-    fitted = fit(log)
+    fitted = fit(log, counted=blocks)
     tell("drawing logs of a world that stands still")
     fine = [
-        min(blocks.count, max(choice.blocks, _COARSE))
-        for choice in (fitted.reward, fitted.transition)
+        finest(blocks, max(choice.blocks, _COARSE)) for choice in (fitted.reward, fitted.transition)
     ]
     reward = budgets(blocks.merged(fine[0]), seed, count)[0]
     transition = budgets(blocks.merged(fine[1]), seed, count)[1]
@@ -274,5 +275,4 @@ def inspect(
         fitted=fitted,
         reward_budget=reward,
         transition_budget=transition,
-        budget_blocks=(fine[0], fine[1]),
     )

@@ -149,18 +149,19 @@ class Log:
 
         return inspect(self, seed, draws, progress)
 
-    def preload(self, agent: Any, *, last: int | None = None) -> int:
+    def preload(self, agent: Any, *, last: int | None = None, scale: bool = False) -> int:
         """Let an agent learn from the log before it starts; return how many steps it was given.
 
-        States and actions are matched by name, and integers by number. Rewards are given as they
-        stand in the log. With `last`, only that many of the last steps are used.
+        States and actions are matched by name, and integers by number.
 
         Parameters
         ----------
         agent
             One that has `preload`, such as `windage.SWUCRL2CW`, and has not started to act.
         last
-            How many steps; all if not given.
+            How many of the last steps; all if not given.
+        scale
+            Whether to give rewards with `reward_range` made [0, 1], not as they stand in the log.
         """
         if not callable(getattr(agent, "preload", None)):
             raise InputError(
@@ -170,12 +171,13 @@ class Log:
             )
         count = self.steps if last is None else as_integer(last, "last", low=0, high=self.steps)
         states, actions = self._matched(agent.space)
+        low, high = self.reward_range if scale else (0.0, 1.0)
         for place in range(self.steps - count, self.steps):
             pair = int(self.pairs[place])
             agent.preload(
                 states[self.space.state_of[pair]],
                 actions[pair],
-                float(self.rewards[place]),
+                (float(self.rewards[place]) - low) / (high - low),
                 states[self.nexts[place]],
             )
         return count

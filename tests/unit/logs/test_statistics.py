@@ -45,7 +45,7 @@ def jump(n=20_000, at=0.5, seed=0):
 
 def test_blocks_are_counted_as_one_would_by_hand():
     log = simulated(jump(3000), seed=2)
-    blocks = count_blocks(log)[0]
+    blocks = count_blocks(log)
     S = log.space.n_states
     assert blocks.count == 256
     start = 0
@@ -63,10 +63,10 @@ def test_blocks_are_counted_as_one_would_by_hand():
             moves[log.pairs[i], log.nexts[i]] -= 1
         assert not any(moves.values())
         start = end
-    even, odd = count_blocks(log, halves=True)
+    even, odd = (blocks.every_second(first) for first in (0, 1))
     for whole, one, other in zip(blocks.tables, even.tables, odd.tables, strict=True):
-        assert np.allclose(whole.sum(axis=0), (one + other).sum(axis=0))
-    assert even.moves.sum() == 1500
+        assert np.array_equal(whole, one + other)
+        assert not other[::2].any()
     assert (blocks.cell_pair * S + blocks.cell_next == np.unique(log.pairs * S + log.nexts)).all()
 
 
@@ -102,7 +102,7 @@ def literal_p_values(log, middle, half):
 
 def test_half_window_tests_are_the_textbook_ones():
     log = simulated(jump(5120), seed=3)
-    blocks = count_blocks(log)[0]
+    blocks = count_blocks(log)
     tests = half_tests(blocks)
     for middle, half in ((128, 64), (104, 32), (240, 16), (16, 16)):
         here = (tests.block == middle) & (tests.half == half)
@@ -114,7 +114,7 @@ def test_half_window_tests_are_the_textbook_ones():
 
 def test_a_jump_is_found_where_it_is_and_named():
     log = simulated(jump(20_000, at=0.4), seed=1)
-    found = half_tests(blocks := count_blocks(log)[0]).drifts(blocks.ends)
+    found = half_tests(blocks := count_blocks(log)).drifts(blocks.ends)
     assert {drift.kind for drift in found} == {"reward", "transition"}
     for drift in found:
         assert abs(drift.step - 8000) <= 20_000 / 64
@@ -132,7 +132,7 @@ def test_false_alarms_are_as_rare_as_promised():
     count = 400 if RELIABILITY else 60
     alarms = cuts = 0
     for seed in range(count):
-        blocks = count_blocks(simulated(still(4000, seed), seed))[0]
+        blocks = count_blocks(simulated(still(4000, seed), seed))
         alarms += bool(half_tests(blocks).drifts(blocks.ends))
         cuts += bool(segment(blocks).cuts)
     assert alarms <= 12 * count / 60
@@ -150,19 +150,44 @@ def literal_cost(log, blocks, variance, start, end):
         counts = counts[counts > 0]
         cost -= (counts * np.log(counts / n)).sum()
         r = log.rewards[rows][here]
-        cost += ((r - r.mean()) ** 2).sum() / (2 * variance[pair])
-        cost += 0.5 * counts.size * np.log1p(n)
+        left = 1 - explained(log, pair)
+        cost += left * ((r - r.mean()) ** 2).sum() / (2 * variance[pair])
+        cost += 0.5 * (counts.size - 1 + left) * np.log1p(n)
     return cost
+
+
+def explained(log, pair):
+    """The share of the variance of a pair's rewards between the states they led to, by hand."""
+    r, s = log.rewards[log.pairs == pair], log.nexts[log.pairs == pair]
+    between = sum((s == x).sum() * (r[s == x].mean() - r.mean()) ** 2 for x in np.unique(s))
+    return between / ((r - r.mean()) ** 2).sum()
+
+
+def test_what_the_next_state_explains_of_a_reward_is_not_counted_twice():
+    log = simulated(jump(4000), seed=1)
+    blocks = count_blocks(log)
+    by_hand = [explained(log, pair) for pair in range(log.space.n_pairs)]
+    assert blocks.explained == pytest.approx(by_hand, abs=1e-9)
+    rng = np.random.default_rng(0)
+    cuts = 0
+    for _ in range(20):  # rewards that are a function of the next state, in a world that stands
+        states = rng.integers(3, size=1501)
+        log = Log.from_arrays(states[:-1], np.zeros(1500, int), states[1:] / 2, states[1:])
+        assert count_blocks(log).explained == pytest.approx(np.ones(3))
+        cuts += len(segment(count_blocks(log)).cuts)
+    assert cuts <= 2
 
 
 def test_the_cuts_are_the_best_of_all():
     """Every way to cut eight blocks, tried one by one."""
     log = simulated(jump(400, at=0.6), seed=5)
-    blocks = count_blocks(log)[0].merged(8)
-    visits = np.maximum(blocks.visits, 1)
-    within = (blocks.squares - blocks.sums**2 / visits).sum(axis=0)
-    spare = np.maximum(np.maximum(blocks.visits - 1, 0).sum(axis=0), 1)
-    variance = np.maximum(within / spare, 1e-4)
+    blocks = count_blocks(log).merged(8)
+    variance = np.zeros(log.space.n_pairs)
+    for pair in range(log.space.n_pairs):
+        here = [log.pairs[100 * k : 100 * (k + 1)] == pair for k in range(4)]
+        paid = [log.rewards[100 * k : 100 * (k + 1)][at] for k, at in enumerate(here)]
+        spread = sum(((r - r.mean()) ** 2).sum() for r in paid if r.size)
+        variance[pair] = spread / sum(r.size - 1 for r in paid if r.size)
     best, where = np.inf, None
     for count in range(8):
         for cuts in combinations(range(1, 8), count):
@@ -171,7 +196,7 @@ def test_the_cuts_are_the_best_of_all():
                 literal_cost(log, blocks, variance, a, b)
                 for a, b in zip(edges, edges[1:], strict=False)
             )
-            cost += 2 * np.log(8) * count
+            cost += 2.5 * np.log(8) * count
             if cost < best:
                 best, where = cost, cuts
     found = segment(blocks)
@@ -182,7 +207,7 @@ def test_the_cuts_are_the_best_of_all():
 
 def test_budgets_are_sums_of_largest_differences():
     log = simulated(jump(8000), seed=2)
-    blocks = count_blocks(log)[0].merged(4)
+    blocks = count_blocks(log).merged(4)
     found = budgets(blocks, seed=0, draws=20)
     sums = [0.0, 0.0]
     for k in range(3):
@@ -207,7 +232,7 @@ def test_the_null_is_what_a_still_world_shows():
     """Its mean against that of the same sums over 40 simulated logs that stand still."""
     values, nulls = [], []
     for seed in range(40):
-        blocks = count_blocks(simulated(still(8000), seed))[0].merged(8)
+        blocks = count_blocks(simulated(still(8000), seed)).merged(8)
         both = budgets(blocks, seed, 25)
         values.append([one.value for one in both])
         nulls.append([one.null_mean for one in both])

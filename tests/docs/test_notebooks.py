@@ -1,0 +1,53 @@
+"""Every tutorial is a notebook, and runs as one."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import jupytext
+import nbformat
+import pytest
+from tests.docs.notebooks import TUTORIALS, notebook, write
+
+
+def run(cells, folder):
+    """Run code cells in order in one namespace, as a kernel does; `!` lines in a shell."""
+    namespace = {"__name__": "__main__"}
+    bin_folder = str(Path(sys.executable).parent)
+    path = os.environ | {"PATH": f"{bin_folder}:{os.environ['PATH']}", "MPLBACKEND": "Agg"}
+    for number, cell in enumerate(cells):
+        if cell.cell_type != "code":
+            continue
+        if cell.source.startswith("!"):
+            for line in cell.source.splitlines():
+                subprocess.run(
+                    line[1:], shell=True, cwd=folder, env=path, check=True, capture_output=True,
+                    timeout=120,
+                )  # fmt: skip
+            continue
+        with contextlib.redirect_stdout(io.StringIO()):
+            exec(compile(cell.source, f"cell {number}", "exec"), namespace)
+
+
+@pytest.mark.parametrize("page", TUTORIALS, ids=lambda page: page.stem)
+def test_a_tutorial_runs_as_a_notebook(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    found = notebook(page)
+    nbformat.validate(found)
+    code = [cell for cell in found.cells if cell.cell_type == "code"]
+    assert len(code) >= 5
+    assert not any(">>>" in cell.source for cell in code)
+    run(found.cells, tmp_path)
+
+
+def test_notebooks_are_written_and_the_same_every_time(tmp_path):
+    once, again = (write(tmp_path / name) for name in ("a", "b"))
+    assert [path.name for path in once] == [f"{page.stem}.ipynb" for page in TUTORIALS]
+    for one, other in zip(once, again, strict=True):
+        assert one.read_bytes() == other.read_bytes()
+        assert jupytext.read(one).cells[0].cell_type == "markdown"
