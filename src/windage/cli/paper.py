@@ -69,13 +69,20 @@ def paper(
 def _written(result: Result, folder: Path, kind: str) -> Path:
     """Write the page and the picture of a result; return where the picture is."""
     from windage.report.saving import save_figure
-    from windage.writing import write_whole
 
     picture = folder / f"{result.name}.{kind}"
     save_figure(result.figure, picture)
-    page = result.markdown(picture.name).encode()
-    write_whole(folder / f"{result.name}.md", lambda file: file.write(page), make_folder=True)
+    _write_text(folder / f"{result.name}.md", result.markdown(picture.name))
+    for name, text in result.extras.items():
+        _write_text(folder / name, text)
     return picture
+
+
+def _write_text(path: Path, text: str) -> None:
+    from windage.writing import write_whole
+
+    data = text.encode()
+    write_whole(path, lambda file: file.write(data), make_folder=True)
 
 
 def _show(result: Result, picture: Path) -> None:
@@ -92,16 +99,15 @@ def _show(result: Result, picture: Path) -> None:
 def _write_index(found: list[Result], folder: Path) -> None:
     """Write the page that leads to all others."""
     from windage.paper import SUMMARIES
-    from windage.writing import write_whole
+    from windage.paper.result import starred
 
     lines = ["# The paper, checked", "", _INTRODUCTION, "", "| result | what | as expected |"]
     lines += ["|---|---|---|"]
     for one in found:
         held = "yes" if one.holds else "no"
-        what = SUMMARIES[one.name].replace("|", "\\|")
+        what = starred(SUMMARIES[one.name])
         lines.append(f"| [{one.name}]({one.name}.md) | {what} | {held} |")
-    text = "\n".join([*lines, ""]).encode()
-    write_whole(folder / "index.md", lambda file: file.write(text), make_folder=True)
+    _write_text(folder / "index.md", "\n".join([*lines, ""]))
 
 
 _INTRODUCTION = """\

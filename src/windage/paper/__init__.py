@@ -20,6 +20,14 @@ SUMMARIES = {
     "span": "the span of the optimistic bias (C6)",
     "evi": "Properties 1 and 2 on every call of EVI (C7)",
     "regret": "Theorem 1's proof, term by term (C3-C5, C8-C11)",
+    "benchmark": "Proposition 1: the best of T steps against the sum of rho*",
+    "borl": "Theorem 2: the best fixed arm and the master",
+    "bandit": "the remark on one state: the minimax rate",
+    "piecewise": "jumps against drift: guarantees in l and in budgets",
+    "inventory": "structure that makes widening unnecessary",
+    "rates": "regret against T, B and S beside Theorem 1's exponents",
+    "tuning": "a map of regret over W and eta, with (W*, eta*)",
+    "figures": "the paper's four figures, from computed data",
 }
 """What each result is about, in the order of `all`."""
 

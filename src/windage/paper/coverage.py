@@ -30,16 +30,16 @@ ALARM = 1e-6
 
 ABOUT = f"""
 E_r says that r-bar, the true mean reward at the visits a window holds, is within rad_r of r-hat
-for every pair, and E_p that p-bar is within rad_p of p-hat; each at the start of every episode of a
-run. Lemma 1 gives each of them probability at least 1 - delta/2 = {1 - DELTA / 2:g}. For every kind
-of radii whole runs are counted in which either fails. Upper bounds are Clopper and Pearson's,
-one-sided at 95 %. The last columns give the largest distance seen over its radius: 1 is where an
-event fails.
+for every pair, and E_p that p-bar is within rad_p of p-hat; each at the start of every episode of
+a run. Lemma 1 gives each of them probability at least 1 - delta/2 = {1 - DELTA / 2:g}. For every
+kind of radii whole runs are counted in which either fails. Upper bounds are Clopper and
+Pearson's, one-sided at 95 %. The last columns give the largest distance seen over its radius: 1
+is where an event fails.
 
-A test that cannot fail shows nothing, so two kinds of radii are counted that are too small. A count
-is called a violation of the lemma if it would come up with probability {ALARM:g} at most were the
-lemma true; the power is the probability that the broken radii are found out, at the lower
-Clopper-Pearson bound of their failures (99.9 %).
+A test that cannot fail shows nothing, so two kinds of radii are counted that are too small. A
+count is called a violation of the lemma if it would come up with probability {ALARM:g} at most
+were the lemma true; the power is the probability that the broken radii are found out, at the
+lower Clopper-Pearson bound of their failures (99.9 %).
 """
 
 

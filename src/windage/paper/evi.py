@@ -24,13 +24,13 @@ EVI returns rho~ and gamma~ for which
 2. r~(s, pi~(s)) >= rho~ + gamma~(s) - p~ . gamma~ - eps, for every state.
 
 Both are exact whatever eps is, and all that the proofs use of EVI. The right sides come from a
-checker that is no planner: sets are recounted from the record of the run, and a maximum over an L1
-ball is an integral over levels. Property 2 is checked in the states that were visited, for the
+checker that is no planner: sets are recounted from the record of the run, and a maximum over an
+L1 ball is an integral over levels. Property 2 is checked in the states that were visited, for the
 action that was played, and the policy's value is the largest of the state.
 
 The paper prints Property 1 with the maximum inside the sum over s', where no single q attains it
-(E11); the last column counts the calls in which that fails. With two states one entry of gamma~ is
-0 and both readings agree.
+(E11); the last column counts the calls in which that fails. With two states one entry of gamma~
+is 0 and both readings agree.
 """
 
 

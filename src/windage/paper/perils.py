@@ -33,15 +33,17 @@ LIVE = (
 LIVE_ETAS = (0.0, 0.05, 0.3)
 
 ABOUT = """
-*Replay.* The trajectory of the proof is followed step by step: W = 4 tau steps, of which the kernel
-p1 acts in the first and third quarter and p2, its actions exchanged, in the others. What the window
-then holds is turned into sets with T = W and delta = 0.05. The diameter of p-hat is computed by the
-oracle. The best diameter inside H_p(eta) lets every row move as much mass as its set allows to the
-other state and asks the oracle again. The span is that of EVI's bias where state 2 pays 1 and state
-1 nothing; by C6 it is at most max(1, 2/eta).
+*Replay.* The trajectory of the proof is followed step by step: W = 4 tau steps, of which the
+kernel p1 acts in the first and third quarter and p2, its actions exchanged, in the others. What
+the window then holds is turned into sets with T = W and delta = 0.05. The diameter of p-hat is
+computed by the oracle. The best diameter inside H_p(eta) lets every row move as much mass as its
+set allows to the other state and asks the oracle again. The span is that of EVI's bias where
+state 2 pays 1 and state 1 nothing; by C6 it is at most max(1, 2/eta).
 
-*Live.* The same drift goes on for ever, the state that pays changes every 2 tau steps, rho\\* = 1
+*Live.* The same drift goes on for ever, the state that pays changes every 2 tau steps, rho* = 1
 and D = 1 always. SWUCRL2-CW plays in it with W = tau and with W = 4 tau.
+
+For a lecture there is [one page](lecture.html) with sliders for tau and eta.
 """
 
 
@@ -123,6 +125,8 @@ def _live(effort: Effort, tau: int, T: int, seeds: int) -> list[_Lived]:
 
 def compute(effort: Effort) -> Result:
     """Replay the proof for growing tau, and let the drift go on."""
+    from windage.paper.lecture import lecture_page  # which is made of what is here
+
     tau = 100 if effort.is_quick else LIVE_TAU
     T = effort.steps(40 * tau, least=8 * tau, why=f"two cycles of 4 tau = {4 * tau} steps")
     seeds = effort.runs(20, quick=4)
@@ -171,6 +175,7 @@ def compute(effort: Effort) -> Result:
         ],
         figure=_draw(taus, empirical, sets, lived, tau),
         is_quick=effort.is_quick,
+        extras={"lecture.html": lecture_page()},
     )
 
 

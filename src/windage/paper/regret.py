@@ -20,18 +20,18 @@ SUITS = {"spade": "\u2660", "club": "\u2663", "diamond": "\u2666", "heart": "\u2
 _ROUNDING = 1e-5  # of the certified gains, summed over an episode's worst step
 
 ABOUT = """
-The proof splits the regret of a run of SWUCRL2-CW into four terms and bounds each by a lemma. Here
-each is measured on real runs: what bad episodes lost (spade), changes of policy and EVI's
-tolerance (club), drift and the widening (diamond), too few samples (heart). Bad episodes are those
-of Q~_T: they start within W after one whose sets do not hold the model. `wd.regret_terms` does it
-for any run. As printed, D is multiplied by 4, 2 and 4 in the last two terms; the proof gives 1,
-1/2 and 1 (C9), and both are shown.
+The proof splits the regret of a run of SWUCRL2-CW into four terms and bounds each by a lemma.
+Here each is measured on real runs: what bad episodes lost (spade), changes of policy and EVI's
+tolerance (club), drift and the widening (diamond), too few samples (heart). Bad episodes are
+those of Q~_T: they start within W after one whose sets do not hold the model. `wd.regret_terms`
+does it for any run. As printed, D is multiplied by 4, 2 and 4 in the last two terms; the proof
+gives 1, 1/2 and 1 (C9), and both are shown.
 
 Each lemma is checked in the form that holds (E16, E17, E18 corrected): C3, card Q_T <= B_p / eta;
 C4, the steps of Q~_T are at most 2 W card Q_T; C5, the variations sum to at most (2W - 1) B; C8,
 rho~ is at least rho*_t less var_r and (D/2) var_p; C9, the per-step inequality of Proposition 2;
-C10, a block's sum of 1/sqrt(N+) is at most (sqrt2 + 1) sqrt(SAW); C11, the four terms add up to at
-least the regret. C8 and C9 speak of episodes outside Q~_T, on the events E_r and E_p.
+C10, a block's sum of 1/sqrt(N+) is at most (sqrt2 + 1) sqrt(SAW); C11, the four terms add up to
+at least the regret. C8 and C9 speak of episodes outside Q~_T, on the events E_r and E_p.
 """
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -13,12 +14,12 @@ from windage.errors import InputError
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["Effort", "Result", "Table"]
+__all__ = ["Effort", "Result", "Table", "starred"]
 
 A = TypeVar("A")
 B = TypeVar("B")
 
-_QUICK = "Quick form: fewer seeds and shorter runs than in the documentation."
+_QUICK = "Quick form, with fewer seeds and shorter runs: slopes and comparisons are not judged."
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,7 @@ class Table:
         """Return it as a page has it."""
         lines = [self.headers, ("---",) * len(self.headers), *self.rows]
         cells = ["| " + " | ".join(_plain(cell) for cell in line) + " |" for line in lines]
-        return "\n".join([f"**{self.title}**", "", *cells])
+        return "\n".join([f"**{starred(self.title)}**", "", *cells])
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,6 +55,10 @@ class Result:
         The numbers.
     figure
         The picture.
+    is_quick
+        Whether this is a smaller form.
+    extras
+        Files that go beside it, by name.
     """
 
     name: str
@@ -65,6 +70,7 @@ class Result:
     tables: list[Table]
     figure: Figure
     is_quick: bool = False
+    extras: dict[str, str] = field(default_factory=dict)
 
     def verdict(self) -> str:
         """Return what was expected and what was seen."""
@@ -74,24 +80,18 @@ class Result:
 
     def markdown(self, picture: str) -> str:
         """Return the page of the result, with a link to its picture."""
-        return (
-            "\n\n".join(
-                [
-                    f"# {self.title}",
-                    f"Made by `windage paper {self.name}`"
-                    + (" with `--quick`: fewer seeds and shorter runs." if self.is_quick else "."),
-                    self.about.strip(),
-                    f"**Expected.** {self.expected}",
-                    f"**{'Seen' if self.holds else 'Seen, not as expected'}.** {self.seen}",
-                    f"![{self.title}]({picture})",
-                    *(table.markdown() for table in self.tables),
-                ]
-            )
-            .replace("rho*", "rho\\*")
-            .replace("W*", "W\\*")
-            .replace("eta*", "eta\\*")
-            + "\n"
-        )
+        seen = "Seen" if self.holds else "Seen, not as expected"
+        parts = [
+            f"# {self.title}",
+            f"Made by `windage paper {self.name}`"
+            + (f" with `--quick`. {_QUICK}" if self.is_quick else "."),
+            self.about.strip(),
+            f"**Expected.** {_sentence(self.expected)}",
+            f"**{seen}.** {_sentence(self.seen)}",
+            f"![{self.title}]({picture})",
+            *(table.markdown() for table in self.tables),
+        ]
+        return starred("\n\n".join(parts)) + "\n"
 
 
 @dataclass(frozen=True)
@@ -138,6 +138,19 @@ class Effort:
         """Return what the work makes of every task, in order; compiled runs share the cores."""
         with ThreadPoolExecutor(os.cpu_count()) as crowd:
             return list(crowd.map(work, tasks))
+
+
+def starred(text: str) -> str:
+    r"""Return text whose stars of rho*, W* and eta* are stars on a page.
+
+    >>> starred("W* and rho*")
+    'W\\* and rho\\*'
+    """
+    return re.sub(r"\b(rho|W|eta)\*(?!\*)", r"\1\\*", text)
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:]
 
 
 def _plain(cell: str) -> str:

@@ -23,9 +23,9 @@ ABOUT = """
 gamma~ is the bias that EVI returns for an episode. If some kernel in H_p(eta) has diameter D, its
 span is at most D; the paper has 2D, and has it for any dual feasible pair, for which it is false
 (E12). Without any premise, the span is at most 1/beta, where beta is the mass that in every state
-some action may move to any one state; a widening makes beta at least eta/2, so the span is at most
-max(1, 2/eta) even in bad episodes. EVI from a warm start may exceed these by a factor 1 + eps,
-eps = 1/sqrt(tau(m)), and ratios below are taken with it.
+some action may move to any one state; a widening makes beta at least eta/2, so the span is at
+most max(1, 2/eta) even in bad episodes. EVI from a warm start may exceed these by a factor 1 +
+eps, eps = 1/sqrt(tau(m)), and ratios below are taken with it.
 
 Spans are those of the runs; D is the diameter of the model at tau(m), where it lies in H_p(eta).
 """

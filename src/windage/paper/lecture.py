@@ -1,0 +1,53 @@
+"""Proposition 3 as one page for a lecture: sliders for tau and eta, no files beside it.
+
+The page computes with formulas of its own, so that sliders answer at once; dots on its chart are
+computed here, along the trajectory, so that one can see that both agree.
+"""
+
+from __future__ import annotations
+
+import json
+from importlib import resources
+
+import numpy as np
+
+from windage.envs.peril import peril_replay
+from windage.learn.confidence import ConfidenceRegion
+from windage.learn.radii import Radii
+from windage.mdp import MDP
+from windage.paper.perils import SPACE, best_diameter, poisoned
+
+__all__ = ["computed_points", "lecture_page"]
+
+TAUS = (10, 100, 1000, 10_000)
+ETAS = (0.0, 0.1, 0.25, 0.5, 1.0)
+_DATA = "/*DATA*/[]"
+
+
+def computed_points() -> list[dict[str, float | str]]:
+    """Return diameters by the library for some tau, eta and kinds of radii."""
+    found: list[dict[str, float | str]] = []
+    for tau in TAUS:
+        replay = peril_replay(tau)
+        average = MDP(SPACE, np.zeros(4), replay.p_hat).diameter()
+        for kind in ("none", "paper", "proof", "laplace"):
+            for eta in ETAS:
+                region = (
+                    poisoned(replay, Radii(kind), eta)
+                    if kind != "none"
+                    else ConfidenceRegion(
+                        SPACE, np.zeros(4), replay.p_hat, np.zeros(4), [True] * 4, eta
+                    )
+                )
+                best = best_diameter(region)
+                point = {"tau": tau, "eta": eta, "radii": kind, "average": average, "best": best}
+                found.append(point)
+    return found
+
+
+def lecture_page() -> str:
+    """Return the page as HTML."""
+    template = resources.files("windage.paper").joinpath("lecture.html").read_text("utf-8")
+    before, found, after = template.partition(_DATA)
+    assert found, "the template has lost its place for data"
+    return before + json.dumps(computed_points()) + after

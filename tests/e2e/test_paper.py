@@ -1,0 +1,75 @@
+"""`windage paper` as people meet it: the list, all results in their quick form, refusals."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tests.e2e.commands import png_size, refused
+from windage.cli import main
+from windage.paper import SUMMARIES, names
+
+
+def test_the_list(capsys):
+    assert main(["paper"]) == 0
+    out = capsys.readouterr().out
+    for name, what in SUMMARIES.items():
+        assert re.search(rf"^{name} +{re.escape(what)}$", out, re.MULTILINE)
+
+
+def test_all_in_quick_form(capsys, tmp_path):
+    assert main(["paper", "all", "--quick", "-o", str(tmp_path)]) == 0
+    out, err = capsys.readouterr()
+    assert err == ""
+    assert out.count("Expected: ") == out.count(" Seen: ") == len(names())
+    assert out.count("Quick form") == len(names())
+    index = (tmp_path / "index.md").read_text()
+    for name in names():
+        page = (tmp_path / f"{name}.md").read_text()
+        assert f"Made by `windage paper {name}` with `--quick`" in page
+        assert "**Expected.**" in page
+        assert "**Seen.**" in page
+        assert f"]({name}.svg)" in page
+        assert f"[{name}]({name}.md)" in index
+        assert (tmp_path / f"{name}.svg").stat().st_size > 10_000
+        rows = [line.count("|") for line in page.splitlines() if line.startswith("|")]
+        assert len(rows) >= 4
+    assert (tmp_path / "lecture.html").read_text().startswith("<!doctype html>")
+
+
+def test_the_same_bytes_every_time(tmp_path, capsys):
+    for place in ("one", "two"):
+        assert main(["paper", "episodes", "--quick", "-o", str(tmp_path / place)]) == 0
+    capsys.readouterr()
+    for name in ("episodes.md", "episodes.svg"):
+        assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
+
+
+def test_a_picture_of_another_kind(tmp_path, capsys):
+    assert main(["paper", "figures", "--quick", "--kind", "png", "-o", str(tmp_path)]) == 0
+    assert png_size(tmp_path / "figures.png")[0] == 1200
+    assert "](figures.png)" in (tmp_path / "figures.md").read_text()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["peril"], "did you mean"),
+        (["episodes", "-T", "20"], "the least that means something is 100"),
+        (["coverage", "--seeds", "2"], "ask for 10 at the least"),
+        (["episodes", "--kind", "gif"], "'gif' is no kind of picture"),
+        (["episodes", "-o", "/dev/null/there"], "cannot be written"),
+    ],
+)
+def test_refusals_are_one_line(capsys, arguments, words):
+    assert words in refused(capsys, "paper", *arguments)
+
+
+def test_what_is_not_as_expected_exits_with_1(capsys, tmp_path, monkeypatch):
+    from windage.paper import episodes
+
+    monkeypatch.setattr(episodes, "most_episodes", lambda SA, W, T: 1.0)
+    assert main(["paper", "episodes", "--quick", "-o", str(tmp_path)]) == 1
+    assert "Seen, not as expected: " in capsys.readouterr().out
+    assert "**Seen, not as expected.**" in (tmp_path / "episodes.md").read_text()

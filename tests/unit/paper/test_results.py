@@ -1,0 +1,145 @@
+"""The parts that results are made of, each against a witness of its own."""
+
+from __future__ import annotations
+
+import math
+import subprocess
+
+import numpy as np
+import pytest
+from scipy.stats import binomtest
+
+import windage as wd
+from tests.paper import runs
+from tests.unit.test_hindsight import again
+from windage.envs.peril import peril_replay
+from windage.learn.radii import Radii
+from windage.paper import Effort, bandit, borl, checker, coverage, perils
+from windage.paper.inventory import averaged_diameters, inventory_window
+from windage.paper.lecture import computed_points, lecture_page
+from windage.paper.result import Table, starred
+from windage.paper.suite import make
+
+
+@pytest.mark.parametrize("name", ["river", "ragged", "peril"])
+def test_the_checker_is_the_one_of_the_tests(name):
+    """Sets recounted from a record, and those that the agent says it planned with."""
+    for look, start in zip(again(name).looks(), runs.played(name).starts, strict=True):
+        mine = checker.best_values(look, look.bias)
+        assert mine == pytest.approx(runs.best_values(start.region, start.bias), abs=1e-9)
+        printed = checker.printed_values(look, look.bias)
+        assert printed == pytest.approx(runs.printed_values(start.region, start.bias), abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("tau", "eta", "best"), [(50, 0.0, 1.12), (500, 0.0, 3.2), (500, 0.1, 2.8), (500, 0.5, 1.8)]
+)
+def test_best_diameters_are_those_of_the_formula(tau, eta, best):
+    """1 / min(1, p-hat + (rad + eta) / 2), the larger of the two actions; figures of the spec."""
+    region = perils.poisoned(peril_replay(tau), Radii.paper(), eta)
+    L = math.log(4 * 4 * tau / 0.05)
+    ways = [
+        1 / (tau + 1) + (2 * math.sqrt(4 * L / (tau + 1)) + eta) / 2,
+        (2 * math.sqrt(4 * L / (tau - 1)) + eta) / 2,
+    ]
+    assert perils.best_diameter(region) == pytest.approx(1 / min(1, max(ways)), rel=1e-9)
+    assert perils.best_diameter(region) == pytest.approx(best, abs=0.06)
+    assert perils.span_if_one_state_pays(region) == pytest.approx(1 / min(1, max(ways)), rel=1e-3)
+
+
+def test_bounds_of_failures_are_clopper_and_pearsons():
+    for failures, n in ((0, 150), (3, 150), (17, 20), (20, 20)):
+        both = binomtest(failures, n).proportion_ci(0.9, method="exact")
+        assert coverage.ceiling(failures, n) == pytest.approx(both.high)
+        assert coverage.floor(failures, n, 0.95) == pytest.approx(both.low)
+
+
+def test_the_limit_of_violations_has_its_false_alarm_rate():
+    limit = coverage.most_violations(150)
+    assert sum(
+        math.comb(150, k) * 0.025**k * 0.975 ** (150 - k) for k in range(limit + 1, 151)
+    ) <= 1e-6 < sum(
+        math.comb(150, k) * 0.025**k * 0.975 ** (150 - k) for k in range(limit, 151)
+    )  # fmt: skip
+
+
+def test_counterfactual_blocks_are_those_of_borl_with_one_arm():
+    """The first block of BORL with a single arm, and of the block's own arm in every block."""
+    model = wd.envs.make("two-state-cosine", horizon=1200)
+    agent = make("borl", model, 4)
+    run = wd.run(model, agent, seed=4)
+    earned = borl.counterfactual(model, agent, run)
+    blocks = agent.blocks
+    own = np.add.reduceat(run.mean_rewards, blocks.start - 1)
+    assert earned[np.arange(len(blocks)), blocks.arm] == pytest.approx(own, abs=1e-9)
+    assert np.unique(earned[0]).size > 5
+    for k in (0, 7, len(agent.arms) - 1):
+        alone = make("borl", model, 4, arms=[agent.arms[k]] * 2)
+        first = wd.run(model, alone, seed=4, steps=blocks.length)
+        assert first.total_mean_reward == pytest.approx(earned[0, k], abs=1e-9)
+
+
+def test_batches_spend_no_more_than_their_budget():
+    for T, B in ((10_000, 3.0), (100_000, 1.5), (30_000, 48.0)):
+        model = bandit.batches(T, B)
+        assert model.budgets().reward <= B
+        gaps = np.abs(np.diff([model.at(t).rewards for t in (1, T // 2, T)], axis=1))
+        W = 2 ** (1 / 3) * (T / B) ** (2 / 3)
+        assert gaps == pytest.approx(min(0.25, 0.5 * B * round(W) / T), rel=1e-6)
+
+
+def test_averages_of_inventory_are_harmless_and_those_of_the_peril_are_not():
+    shop = wd.envs.make("inventory", horizon=2000)
+    assert averaged_diameters(shop, radii="laplace").max() <= 50 * (1 + 1e-9)
+    wild = averaged_diameters(
+        wd.envs.make("peril", tau=50, repeats=5), window=200, widening=0.0,
+        radii={"kind": "laplace", "scale": 0.03},
+    )  # fmt: skip
+    assert wild.max() > 10
+    S, SA, B = 10, 55, shop.budgets().reward + shop.budgets().transition
+    assert inventory_window(shop) == round((S * math.sqrt(SA / S) * 2000 / B) ** (2 / 3))
+
+
+@pytest.mark.parametrize(
+    ("name", "least"),
+    [("perils", 8000), ("coverage", 1000), ("episodes", 100), ("span", 200), ("evi", 200),
+     ("regret", 200), ("benchmark", 50), ("borl", 500), ("bandit", 100_000), ("piecewise", 1000),
+     ("inventory", 1000), ("rates", 100_000), ("tuning", 2000), ("figures", 500)],
+)  # fmt: skip
+def test_too_small_a_horizon_says_the_least_that_means_something(name, least):
+    from windage import paper
+
+    with pytest.raises(wd.InputError, match=f"least that means something is {least}") as err:
+        paper.compute(name, Effort(horizon=least - 1))
+    assert "horizon" in str(err.value)
+    assert f"{least - 1} is too small" in str(err.value)
+
+
+def test_too_few_seeds_are_refused():
+    with pytest.raises(wd.InputError, match="ask for 10 at the least"):
+        coverage.compute(Effort(seeds=3))
+
+
+def test_tables_and_stars():
+    table = Table("A title", ("a", "b"), [["1", "x | y"]])
+    assert table.markdown().splitlines()[-1] == r"| 1 | x \| y |"
+    assert starred("W*, rho*_t and eta\\*") == r"W\*, rho\*_t and eta\*"
+
+
+def test_the_lecture_page_agrees_with_the_library(tmp_path):
+    """Its formulas, run by a browser, against diameters that the library computes."""
+    page = lecture_page()
+    assert "http" not in page.replace("http://www.w3.org", "")
+    cases = "COMPUTED.map(c => [bestDiameter(c.tau, c.eta, c.radii), c.tau + 1])"
+    page = page.replace("draw();\n</script>", f"document.title = JSON.stringify({cases});</script>")
+    (tmp_path / "page.html").write_text(page)
+    done = subprocess.run(
+        ["chromium", "--headless", "--no-sandbox", "--disable-gpu",
+         "--disable-background-networking", "--dump-dom", f"file://{tmp_path}/page.html"],
+        capture_output=True, text=True, timeout=60, check=True,
+    )  # fmt: skip
+    title = done.stdout.split("<title>")[1].split("</title>")[0]
+    found = np.array(eval(title))
+    points = computed_points()
+    assert found[:, 0] == pytest.approx([one["best"] for one in points], rel=1e-9)
+    assert found[:, 1] == pytest.approx([one["average"] for one in points], rel=1e-9)
