@@ -195,5 +195,5 @@ def _draw(found: list[_Family], horizons: list[int], T: int) -> Any:
         panel.plot(ends, guide, "k--", linewidth=1, label=f"slope {rate:.2f}")
         legend(panel)
     label(left, "Regret against T, B_r = 3 (slopes of the last three)", "T", "regret", logs="xy")
-    label(right, f"Regret against B_r, T = {T:,}", "B_r", "regret", logs="xy")
+    label(right, f"Regret against B_r, T = {T:,}", "B_r", "regret", logs="xy", ticks=BUDGETS)
     return figure

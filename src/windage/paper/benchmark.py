@@ -119,5 +119,5 @@ def _draw(found: dict[str, _Gap]) -> Any:
     panel.set_ylim(1e-2, None)
     label(panel, "Excess over the sum of rho*, and its bounds (those below 0.01 are drawn at 0.01)",
           "", "reward", logs="y")  # fmt: skip
-    panel.legend(fontsize=9, frameon=False, ncols=3, loc="upper right")
+    panel.legend(fontsize=9.5, frameon=False, ncols=3, loc="lower right", bbox_to_anchor=(1.0, 1.0))
     return figure

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
+from matplotlib.ticker import NullLocator
 
 from windage.report.panels import COLOURS, GREY
 
@@ -35,8 +37,10 @@ def canvas(
     return figure, list(np.ravel(panels))
 
 
-def label(panel: Axes, title: str, x: str, y: str, *, logs: str = "") -> None:
-    """Say what a panel shows; `logs` names the axes that are logarithmic."""
+def label(
+    panel: Axes, title: str, x: str, y: str, *, logs: str = "", ticks: Sequence[float] = ()
+) -> None:
+    """Say what a panel shows; `logs` names the axes that are logarithmic, `ticks` values of x."""
     panel.set_title(textwrap.fill(title, 62), loc="left", fontsize=11)
     panel.set_xlabel(x)
     panel.set_ylabel(y)
@@ -44,6 +48,9 @@ def label(panel: Axes, title: str, x: str, y: str, *, logs: str = "") -> None:
         panel.set_xscale("log")
     if "y" in logs:
         panel.set_yscale("log")
+    if ticks:
+        panel.set_xticks(ticks, [f"{value:g}" for value in ticks])
+        panel.xaxis.set_minor_locator(NullLocator())
 
 
 def legend(panel: Axes, columns: int = 2) -> None:

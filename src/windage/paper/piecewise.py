@@ -118,10 +118,10 @@ def _draw(found: dict[tuple[str, str], Reals], changes: dict[str, int]) -> Any:
         cells = [stats.mean(found[shape, name]) for name in AGENTS]
         means = np.array([c.estimate for c in cells])
         sides = np.array([[c.estimate - c.low, c.high - c.estimate] for c in cells]).T
-        panel.barh(y + 0.2 - 0.4 * i, means, 0.38, xerr=sides, color=COLOURS[i],
+        panel.barh(y - 0.2 + 0.4 * i, means, 0.38, xerr=sides, color=COLOURS[i],
                    label=f"{words}, l = {changes[shape]:,}")  # fmt: skip
     panel.set_yticks(y, list(AGENTS))
     panel.invert_yaxis()
     label(panel, "Regret a step", "rho* - mean reward", "")
-    panel.legend(fontsize=9, frameon=False)
+    panel.legend(fontsize=9.5, frameon=False, ncols=2, loc="lower right", bbox_to_anchor=(1.0, 1.0))
     return figure

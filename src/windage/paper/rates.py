@@ -201,6 +201,7 @@ def _draw(found: list[_Sweep]) -> Any:
         top = float(mine[1].regrets.mean(axis=1)[-1])
         panel.plot(x, 0.5 * top * (x / x[1]) ** exponent, "k--", linewidth=1,
                    label=f"slope {exponent:.2f}")  # fmt: skip
-        label(panel, f"Regret against {axis}", axis, "regret", logs="xy")
+        ticks = () if axis == "T" else mine[0].values
+        label(panel, f"Regret against {axis}", axis, "regret", logs="xy", ticks=ticks)
         legend(panel)
     return figure

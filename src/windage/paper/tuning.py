@@ -130,7 +130,7 @@ def _draw(maps: dict[str, _Map], windows: list[int], star: tuple[int, float]) ->
         panel.plot(x, y, "x", color="#D55E00", markersize=11, markeredgewidth=1.8)
         panel.plot(one.best[1], one.best[0], "o", color="none", markeredgecolor="#FFFFFF",
                    markersize=13, markeredgewidth=2.5)  # fmt: skip
-        panel.set_xticks(np.arange(len(ETAS)), [f"{eta:g}" for eta in ETAS])
+        panel.set_xticks(np.arange(len(ETAS)), [f"{eta:g}" for eta in ETAS], fontsize=8)
         panel.set_yticks(np.arange(len(windows)), [f"{W:,}" for W in windows])
         panel.grid(visible=False)
         label(panel, name, "eta", "W")
