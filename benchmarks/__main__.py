@@ -12,7 +12,7 @@ import numba
 import numpy as np
 
 import windage
-from benchmarks import learning, oracle, startup, stepping
+from benchmarks import learning, oracle, page, startup, stepping
 
 GROUPS = {
     "stepping": stepping.measure,
@@ -43,7 +43,8 @@ def main() -> None:
     target = Path(__file__).parent / "results.json"
     if wanted == list(GROUPS):
         target.write_text(json.dumps({"versions": facts, "figures": results}, indent=2) + "\n")
-        print(f"\nwritten to {target}")
+        page.write()
+        print(f"\nwritten to {target} and {page.PAGE}")
 
 
 main()
