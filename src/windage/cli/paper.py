@@ -52,6 +52,7 @@ def paper(
     for name in chosen:
         picture_kind(output / f"{name}.{kind}")
         require_place(output / f"{name}.{kind}")
+    results.require(chosen, results.Effort(horizon))
     found = []
     for name in chosen:
         with Progress() as progress:

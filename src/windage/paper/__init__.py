@@ -7,11 +7,13 @@ and seen. `windage paper` is the command.
 from __future__ import annotations
 
 import importlib
+from typing import Any
 
+from windage.errors import InputError
 from windage.inputs import as_choice
 from windage.paper.result import Effort, Result, Table
 
-__all__ = ["SUMMARIES", "Effort", "Result", "Table", "compute", "names"]
+__all__ = ["SUMMARIES", "Effort", "Result", "Table", "compute", "names", "require"]
 
 SUMMARIES = {
     "perils": "Proposition 3: drift makes a window see a diameter that is not there",
@@ -47,6 +49,23 @@ def compute(name: str, effort: Effort | None = None) -> Result:
     >>> compute("episodes", Effort(horizon=200, seeds=1)).holds
     True
     """
-    module = importlib.import_module(f"windage.paper.{as_choice(name, 'result', names())}")
-    made: Result = module.compute(effort or Effort())
+    asked = effort or Effort()
+    require([name], asked)
+    made: Result = _module(name).compute(asked)
     return made
+
+
+def require(wanted: list[str], effort: Effort) -> None:
+    """Refuse a T that is too small for one of the results, before any of them is computed."""
+    for name in wanted:
+        least = _module(name).LEAST
+        if effort.horizon is not None and effort.horizon < least.steps:
+            raise InputError(
+                f"T = {effort.horizon} is too small: {least.why}",
+                field=f"{name}.horizon",
+                fix=f"the least that means something is {least.steps}",
+            )
+
+
+def _module(name: str) -> Any:
+    return importlib.import_module(f"windage.paper.{as_choice(name, 'result', names())}")

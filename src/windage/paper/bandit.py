@@ -12,7 +12,7 @@ from windage.drift import DriftingMDP
 from windage.learn import tuning
 from windage.mdp import MDP
 from windage.paper.drawing import COLOURS, MARKERS, canvas, label, legend
-from windage.paper.result import Effort, Result, Table
+from windage.paper.result import Effort, Least, Result, Table
 from windage.paper.suite import make
 from windage.streams import stream
 from windage.study import stats
@@ -25,6 +25,8 @@ HORIZONS = (10_000, 31_623, 100_000, 316_228, 1_000_000, 3_162_278, 10_000_000)
 BUDGETS = (1.5, 3.0, 6.0, 12.0, 24.0, 48.0)
 FAMILIES = ("waves", "batches")
 RADII = ("paper", "laplace")
+
+LEAST = Least(100_000, "slopes need three horizons from 10,000 on")
 
 ABOUT = """
 With one state there is nothing to widen and nowhere to go: D = 0, B_p = 0, and EVI is the largest
@@ -87,8 +89,7 @@ class _Family(NamedTuple):
 def compute(effort: Effort) -> Result:
     """Measure the slopes of a bandit's regret in T and B_r, and what widening changes."""
     seeds = effort.runs(8, quick=4)
-    longest = effort.steps(HORIZONS[-1], quick=100_000, least=100_000,
-                           why="slopes need three horizons from 10,000 on")  # fmt: skip
+    longest = effort.steps(HORIZONS[-1], quick=100_000)  # fmt: skip
     horizons = [T for T in HORIZONS if longest >= T]
     T = horizons[-2]
     found = []

@@ -10,7 +10,7 @@ import windage as wd
 from windage.drift import DriftingMDP
 from windage.oracle.comparator import benchmark_gap, printed_benchmark_gap
 from windage.paper.drawing import COLOURS, canvas, label
-from windage.paper.result import Effort, Result, Table
+from windage.paper.result import Effort, Least, Result, Table
 
 __all__ = ["compute", "counterexample"]
 
@@ -18,6 +18,8 @@ WORLDS = (
     "two-state-cosine", "riverswim", "random-drift", "inventory", "queue", "bidding", "ride",
     "epidemic", "replacement",
 )  # fmt: skip
+
+LEAST = Least(50, "the worlds' seasons would be a few steps")
 
 ABOUT = """
 Dynamic regret compares with the sum of rho*_t, which is not the largest expected reward of T
@@ -60,7 +62,7 @@ def _gap(model: DriftingMDP) -> _Gap:
 
 def compute(effort: Effort) -> Result:
     """Compute the finite-horizon optimum of every world and the two bounds."""
-    T = effort.steps(20_000, quick=2000, least=50, why="the worlds' seasons would be a few steps")
+    T = effort.steps(20_000, quick=2000)
     found: dict[str, _Gap] = {}
     for world in WORLDS:
         effort.say(f"stepping back from T: {world}")

@@ -9,13 +9,15 @@ import numpy as np
 
 import windage as wd
 from windage.paper.drawing import COLOURS, MARKERS, canvas, label, legend
-from windage.paper.result import Effort, Result, Table
+from windage.paper.result import Effort, Least, Result, Table
 from windage.paper.suite import learner
 
 __all__ = ["compute", "most_episodes", "printed_number"]
 
 WORLDS = ("two-state-cosine", "riverswim", "random-drift", "inventory")
 WINDOWS = (1, 3, 10, 30, 100, 300, 1000, 3000, 10_000)
+
+LEAST = Least(100, "the windows compared reach up to T / 2")
 
 ABOUT = """
 An episode ends when t is a multiple of W or when a pair has been visited as often in it as in the
@@ -52,7 +54,7 @@ class _Counted(NamedTuple):
 
 def compute(effort: Effort) -> Result:
     """Count episodes for many windows and compare with both bounds."""
-    T = effort.steps(20_000, quick=2000, least=100, why="the windows compared reach up to T / 2")
+    T = effort.steps(20_000, quick=2000)
     seeds = effort.runs(10, quick=2, least=1)
     windows = [W for W in WINDOWS if 2 * W <= T]
     found: dict[tuple[str, int], _Counted] = {}

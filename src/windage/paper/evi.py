@@ -10,12 +10,14 @@ from numpy.typing import NDArray
 from windage.hindsight import Hindsight, Look, hindsight
 from windage.paper.checker import best_values, printed_values
 from windage.paper.drawing import COLOURS, canvas, label, legend
-from windage.paper.result import Effort, Result, Table
+from windage.paper.result import Effort, Least, Result, Table
 from windage.paper.suite import CASES, Case
 
 __all__ = ["Checked", "check", "compute"]
 
 EXACT = 1e-9
+
+LEAST = Least(200, "no window would be left behind")
 
 ABOUT = """
 EVI returns rho~ and gamma~ for which

@@ -16,7 +16,7 @@ from windage.agents.borl import BORL
 from windage.envs.peril import peril_replay
 from windage.mdp import MDP
 from windage.paper.drawing import COLOURS, GREY
-from windage.paper.result import Effort, Result, Table
+from windage.paper.result import Effort, Least, Result, Table
 from windage.paper.suite import learner, make
 from windage.record import Run
 from windage.terms import RegretTerms, regret_terms
@@ -25,6 +25,8 @@ __all__ = ["compute"]
 
 TAU = 10
 QT_TAU, QT_W, QT_ETA = 120, 60, 0.5
+
+LEAST = Least(500, "BORL would have one block (E5)")
 
 ABOUT = """
 The source of the paper has no pictures. All four are drawn here from what the code computes: the
@@ -36,7 +38,7 @@ run of SWUCRL2-CW in that drift, which episodes belong to Q_T and Q~_T.
 
 def compute(effort: Effort) -> Result:
     """Draw the four figures."""
-    T = effort.steps(5000, quick=2000, least=500, why="BORL would have one block (E5)")
+    T = effort.steps(5000, quick=2000)
     effort.say("a run of BORL")
     model = wd.envs.make("two-state-cosine", horizon=T)
     agent: BORL = make("borl", model)

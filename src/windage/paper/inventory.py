@@ -13,7 +13,7 @@ from windage.hindsight import hindsight
 from windage.learn.radii import Radii
 from windage.mdp import MDP
 from windage.paper.drawing import COLOURS, canvas, label, legend
-from windage.paper.result import Effort, Result, Table
+from windage.paper.result import Effort, Least, Result, Table
 from windage.paper.suite import learner
 from windage.study import stats
 
@@ -23,6 +23,8 @@ Reals = NDArray[np.float64]
 
 _ASKED = 60  # averaged models a run whose diameter is computed
 _TIGHT = Radii.laplace().scaled(0.03)
+
+LEAST = Least(1000, "a season would be shorter than W*")
 
 ABOUT = """
 The paper's extended version leaves the widening out for inventory control with a fixed cost: its
@@ -69,7 +71,7 @@ class _Setting(NamedTuple):
 
 def compute(effort: Effort) -> Result:
     """Compute diameters of averaged models, and compare eta = 0 with eta*."""
-    T = effort.steps(100_000, quick=3000, least=1000, why="a season would be shorter than W*")
+    T = effort.steps(100_000, quick=3000)
     seeds = effort.runs(20, quick=3)
     model = wd.envs.make("inventory", horizon=T)
     zeta = 0.2 / model.space.n_states

@@ -13,7 +13,7 @@ from windage.learn.confidence import ConfidenceRegion
 from windage.learn.radii import Radii
 from windage.mdp import MDP
 from windage.paper.drawing import COLOURS, GREY, MARKERS, canvas, label, legend
-from windage.paper.result import Effort, Result, Table
+from windage.paper.result import Effort, Least, Result, Table
 from windage.paper.suite import learner
 from windage.spaces import StateActions
 
@@ -31,6 +31,8 @@ LIVE = (
     ("Laplace x0.03", Radii.laplace().scaled(0.03)),
 )
 LIVE_ETAS = (0.0, 0.05, 0.3)
+
+LEAST = Least(800, "tau = T / 40 would be below 20")
 
 ABOUT = """
 *Replay.* The trajectory of the proof is followed step by step: W = 4 tau steps, of which the
@@ -127,8 +129,8 @@ def compute(effort: Effort) -> Result:
     """Replay the proof for growing tau, and let the drift go on."""
     from windage.paper.lecture import lecture_page  # which is made of what is here
 
-    tau = 100 if effort.is_quick else LIVE_TAU
-    T = effort.steps(40 * tau, least=8 * tau, why=f"two cycles of 4 tau = {4 * tau} steps")
+    T = effort.steps(40 * LIVE_TAU, quick=4 * LIVE_TAU)
+    tau = T // 40
     seeds = effort.runs(20, quick=4)
     taus = TAUS[: 3 if effort.is_quick else None]
     effort.say("replaying the proof of Proposition 3")

@@ -11,7 +11,7 @@ import windage as wd
 from windage.drift import DriftingMDP
 from windage.learn import tuning
 from windage.paper.drawing import COLOURS, canvas, label
-from windage.paper.result import Effort, Result, Table
+from windage.paper.result import Effort, Least, Result, Table
 from windage.paper.suite import make
 from windage.study import stats
 
@@ -28,6 +28,8 @@ AGENTS = {
     "UCRL2, restarts every W*": ("ucrl2-restarts", "B_r, B_p"),
     "random": ("random", "nothing"),
 }
+
+LEAST = Least(1000, "the jumps would be a few steps apart")
 
 ABOUT = """
 Restarts and SW-UCRL have guarantees in l, the number of times the model changes. A model that
@@ -60,7 +62,7 @@ def _shares(model: DriftingMDP, name: str, seeds: int, effort: Effort) -> Reals:
 
 def compute(effort: Effort) -> Result:
     """Compare learners for jumps and for drift on both."""
-    T = effort.steps(200_000, quick=5000, least=1000, why="the jumps would be a few steps apart")
+    T = effort.steps(200_000, quick=5000)
     seeds = effort.runs(10, quick=2)
     found: dict[tuple[str, str], Reals] = {}
     changes = {}

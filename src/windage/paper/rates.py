@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 import windage as wd
 from windage.drift import DriftingMDP
 from windage.paper.drawing import COLOURS, MARKERS, canvas, label, legend
-from windage.paper.result import Effort, Result, Table
+from windage.paper.result import Effort, Least, Result, Table
 from windage.paper.suite import make
 from windage.study import stats
 
@@ -30,6 +30,8 @@ DRIFTS = (0.3, 1.0, 3.0, 10.0, 30.0)
 STATES = (3, 6, 12, 24)
 FIXED_T = 1_000_000
 EXPONENTS = {"T": 0.75, "B + 1": 0.25, "S": 2 / 3}
+
+LEAST = Least(100_000, "a slope needs two horizons from 10,000 on")
 
 ABOUT = """
 Theorem 1 bounds the regret at (W*, eta*) by D (B_r + B_p + 1)^(1/4) S^(2/3) A^(1/2) T^(3/4), up
@@ -71,8 +73,7 @@ def _fitted(values: Sequence[float], regrets: Reals, last: int) -> stats.Interva
 
 def compute(effort: Effort) -> Result:
     """Sweep T, B and S for printed and practical settings, and fit slopes."""
-    longest = effort.steps(HORIZONS[-1], quick=100_000, least=100_000,
-                           why="a slope needs two horizons from 10,000 on")  # fmt: skip
+    longest = effort.steps(HORIZONS[-1], quick=100_000)  # fmt: skip
     seeds = effort.runs(6, quick=3)
     fixed = 20_000 if effort.is_quick else min(FIXED_T, longest)
     found = []

@@ -10,7 +10,7 @@ import numpy as np
 from windage.hindsight import Hindsight, hindsight
 from windage.paper.drawing import COLOURS, GREY, canvas, label
 from windage.paper.episodes import most_episodes
-from windage.paper.result import Effort, Result, Table
+from windage.paper.result import Effort, Least, Result, Table
 from windage.paper.suite import CASES, Case
 from windage.terms import RegretTerms, regret_terms
 
@@ -18,6 +18,8 @@ __all__ = ["Lemmas", "compute", "lemmas", "per_block"]
 
 SUITS = {"spade": "\u2660", "club": "\u2663", "diamond": "\u2666", "heart": "\u2665"}
 _ROUNDING = 1e-5  # of the certified gains, summed over an episode's worst step
+
+LEAST = Least(200, "no window would be left behind")
 
 ABOUT = """
 The proof splits the regret of a run of SWUCRL2-CW into four terms and bounds each by a lemma.

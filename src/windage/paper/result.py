@@ -7,14 +7,14 @@ import re
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from windage.errors import InputError
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["Effort", "Result", "Table", "starred"]
+__all__ = ["Effort", "Least", "Result", "Table", "starred"]
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -94,6 +94,13 @@ class Result:
         return starred("\n\n".join(parts)) + "\n"
 
 
+class Least(NamedTuple):
+    """The least T that means something to a result, and why fewer steps do not."""
+
+    steps: int
+    why: str
+
+
 @dataclass(frozen=True)
 class Effort:
     """How much to compute: the full form of the documentation, or less.
@@ -113,17 +120,10 @@ class Effort:
     is_quick: bool = False
     say: Callable[[str], None] = field(default=lambda stage: None, repr=False)  # noqa: ARG005
 
-    def steps(self, full: int, *, quick: int | None = None, least: int, why: str) -> int:
-        """Return T, or say which is the least that means something, and why."""
-        usual = full if quick is None or not self.is_quick else quick
-        T = usual if self.horizon is None else self.horizon
-        if least > T:
-            raise InputError(
-                f"{T} is too small: {why}",
-                field="horizon",
-                fix=f"the least that means something is {least}",
-            )
-        return T
+    def steps(self, full: int, *, quick: int) -> int:
+        """Return T: what was asked for, or that of the full or the quick form."""
+        usual = quick if self.is_quick else full
+        return usual if self.horizon is None else self.horizon
 
     def runs(self, full: int, *, quick: int, least: int = 2) -> int:
         """Return the number of seeds."""

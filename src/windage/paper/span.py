@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from windage.hindsight import hindsight
 from windage.paper.checker import reach
 from windage.paper.drawing import COLOURS, canvas, label, legend
-from windage.paper.result import Effort, Result, Table
+from windage.paper.result import Effort, Least, Result, Table
 from windage.paper.suite import CASES, Case
 
 __all__ = ["compute"]
@@ -18,6 +18,8 @@ __all__ = ["compute"]
 Reals = NDArray[np.float64]
 
 _ASKED = 120  # diameters computed a case: they take their time
+
+LEAST = Least(200, "no window would be left behind")
 
 ABOUT = """
 gamma~ is the bias that EVI returns for an episode. If some kernel in H_p(eta) has diameter D, its

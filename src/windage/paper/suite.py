@@ -16,8 +16,6 @@ from windage.record import Run
 
 __all__ = ["CASES", "Case", "learner", "make"]
 
-_LEAST = 200  # steps: fewer hold no second block
-
 
 def make(id: str, model: DriftingMDP, seed: int = 0, **options: Any) -> Any:  # noqa: A002
     """Return an agent that is told what it must be told of a model; it does not warn."""
@@ -59,12 +57,7 @@ class Case:
 
     def model(self, effort: Effort) -> DriftingMDP:
         """Return the world."""
-        T = effort.steps(
-            self.horizon,
-            quick=min(self.horizon, 2000),
-            least=_LEAST,
-            why="no window would be left behind",
-        )
+        T = effort.steps(self.horizon, quick=min(self.horizon, 2000))
         return wd.envs.make(self.world, horizon=T, **self.parameters)
 
     def play(self, model: DriftingMDP, seed: int) -> Run:

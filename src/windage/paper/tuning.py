@@ -11,7 +11,7 @@ import windage as wd
 from windage.drift import DriftingMDP
 from windage.learn.radii import Radii
 from windage.paper.drawing import canvas, label
-from windage.paper.result import Effort, Result, Table
+from windage.paper.result import Effort, Least, Result, Table
 from windage.paper.suite import learner
 
 __all__ = ["compute"]
@@ -25,6 +25,8 @@ KINDS = {
     "Laplace radii x0.3": Radii.laplace().scaled(0.3),
 }
 COUNT = 12  # windows
+
+LEAST = Least(2000, "W* would be longer than T / 10")
 
 ABOUT = """
 Regret a step of SWUCRL2-CW on `two-state-cosine` over a grid of windows and widenings, for three
@@ -43,7 +45,7 @@ class _Map(NamedTuple):
 
 def compute(effort: Effort) -> Result:
     """Compute the maps and where W* and eta* lie on them."""
-    T = effort.steps(500_000, quick=10_000, least=2000, why="W* would be longer than T / 10")
+    T = effort.steps(500_000, quick=10_000)
     seeds = effort.runs(4, quick=2, least=1)
     model = wd.envs.make("two-state-cosine", horizon=T)
     tuned = learner(model)
