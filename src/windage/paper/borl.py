@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import windage as wd
+from windage import masters
 from windage.agents.borl import BORL
 from windage.agents.swucrl2cw import SWUCRL2CW
 from windage.drift import DriftingMDP
@@ -93,6 +94,7 @@ class _World(NamedTuple):
     agent: BORL
     splits: list[_Split]
     bound: float
+    gamma: float
 
 
 def _split(model: DriftingMDP, gains: Reals, seed: int) -> _Split:
@@ -142,7 +144,8 @@ def compute(effort: Effort) -> Result:
         bound = agent.block_length * (
             5.15 * math.sqrt(rounds * K * math.log(K)) + math.sqrt(rounds * K / math.log(K))
         )
-        found.append(_World(name, T, agent, splits, bound))
+        gamma = masters.make("exp3p", K, rounds, quiet=True).raw_gamma
+        found.append(_World(name, T, agent, splits, bound, gamma))
     adds = all(
         abs(s.fixed + s.master - s.regret) <= 1e-6 * max(1.0, w.T) and s.exact
         for w in found
@@ -184,7 +187,7 @@ def _table(found: list[_World]) -> Table:
         rows.append(
             [
                 w.name, f"{w.T:,}", str(w.agent.n_blocks), str(len(w.agent.arms)),
-                f"{w.agent._master.raw_gamma:.2f}",
+                f"{w.gamma:.2f}",
                 *(f"{m.estimate:,.0f} ({m.low:,.0f} to {m.high:,.0f})" for m in means),
                 f"{w.bound:,.0f}", f"{W:,}, {eta:.3g}",
             ]
@@ -220,7 +223,7 @@ def _draw(found: list[_World]) -> Any:
     panel.bar(x, master, 0.5, bottom=fixed, color=COLOURS[1], label="the master")
     for i, w in enumerate(found):
         panel.text(
-            i, fixed[i] + master[i] + 0.01, f"gamma = {w.agent._master.raw_gamma:.2f}",
+            i, fixed[i] + master[i] + 0.01, f"gamma = {w.gamma:.2f}",
             ha="center", fontsize=10,
         )  # fmt: skip
     panel.set_xticks(x, [f"{w.name}\nT = {w.T:,}" for w in found])

@@ -143,7 +143,7 @@ def compute(effort: Effort) -> Result:
         found.span <= max(1.0, 2 / eta) + 1e-3 for (_, _, eta), found in sets.items() if eta > 0
     )
     grown = [sets[t, "Laplace", 0.0].diameter / np.sqrt(4 * t / np.log(4 * t)) for t in taus[-2:]]
-    of_order = abs(grown[1] / grown[0] - 1) < 0.1
+    of_order = bool(abs(grown[1] / grown[0] - 1) < 0.1)
     widest = {eta: max(one.worst_span for one in lived if one.eta == eta) for eta in LIVE_ETAS}
     bounded = all(widest[eta] <= 2 * max(1.0, 2 / eta) for eta in LIVE_ETAS if eta > 0)
     last = taus[-1]
