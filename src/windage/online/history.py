@@ -18,7 +18,7 @@ from windage.agents import Agent, Doubling
 from windage.agents.episodic import EpisodicAgent
 from windage.agents.replay import Steps, replay
 from windage.errors import StateError
-from windage.online.events import CONFIGURED, CREATED, DECIDED, OBSERVED
+from windage.online.events import CONFIGURED, CREATED
 from windage.online.journal import Journal, damaged
 from windage.online.settings import Created, Made, Makers, Switched
 from windage.online.units import Units
@@ -27,9 +27,11 @@ from windage.spaces import StateActions
 __all__ = ["Base", "History", "Life", "Pending", "bases", "history", "live_through", "reach"]
 
 _READ = (
-    "SELECT n, kind, step, state, action, reward, used FROM events "
-    "WHERE agent = ? AND step > ? AND n <= ? ORDER BY step, n"
+    "SELECT n, (kind = 'decided') + 2 * (kind = 'observed') + 3 * (kind = 'expired'), step, "
+    "coalesce(state, 0), coalesce(action, 0), coalesce(reward, 0.0), coalesce(used, 0) "
+    "FROM events WHERE agent = ? AND step > ? AND n <= ? ORDER BY step, n"
 )
+_IS_DECIDED, _IS_OBSERVED, _IS_EXPIRED = 1, 2, 3
 
 
 class Pending(NamedTuple):
@@ -135,27 +137,23 @@ def bases(
 def history(journal: Journal, agent: int, after: int, until: int) -> History:
     """Return the decisions of an agent with id > after, as they were known at event `until`."""
     journal.require_chain(after + 1)
-    columns: list[list[Any]] = [[] for _ in History._fields]
-    ids, states, advised, actions, rewards, afters, learned, ended, arrived = columns
-    with journal.reading() as con:
-        for n, kind, step, state, action, reward, used in con.execute(_READ, (agent, after, until)):
-            if kind == DECIDED:
-                ids.append(step)
-                states.append(state)
-                advised.append(action)
-                actions.append(action)
-                rewards.append(0.0)
-                afters.append(0)
-                learned.append(False)
-                ended.append(False)
-                arrived.append(0)
-            elif kind == OBSERVED:
-                actions[-1], rewards[-1], afters[-1] = action, reward, state
-                learned[-1], ended[-1], arrived[-1] = bool(used), True, n
-            elif kind not in (CREATED, CONFIGURED):
-                ended[-1] = True
-    kinds = (np.int64, np.int64, np.int64, np.int64, np.float64, np.int64, bool, bool, np.int64)
-    return History(*(np.array(c, kind) for c, kind in zip(columns, kinds, strict=True)))
+    table = np.array(journal.all(_READ, agent, after, until), np.float64).reshape(-1, 7)
+    n, step, state, action = (table[:, k].astype(np.int64) for k in (0, 2, 3, 4))
+    kind, reward, used = table[:, 1], table[:, 5], table[:, 6].astype(bool)
+    decided, observed = kind == _IS_DECIDED, kind == _IS_OBSERVED
+    ids = step[decided]
+    found = History(
+        ids, state[decided], action[decided], action[decided], np.zeros(ids.size),
+        np.zeros(ids.size, np.int64), np.full(ids.size, False), np.full(ids.size, False),
+        np.zeros(ids.size, np.int64),
+    )  # fmt: skip
+    outcomes = np.searchsorted(ids, step[observed])
+    found.actions[outcomes], found.rewards[outcomes] = action[observed], reward[observed]
+    found.afters[outcomes], found.arrived[outcomes] = state[observed], n[observed]
+    found.learned[outcomes] = used[observed]
+    found.ended[outcomes] = True
+    found.ended[np.searchsorted(ids, step[kind == _IS_EXPIRED])] = True
+    return found
 
 
 def live_through(
