@@ -103,7 +103,8 @@ def check(path: Path, told: Counter[str]) -> dict[str, object]:
         )
     return {
         "told": sum(told.values()),
-        "lost": sum((told - there).values()),
+        "lost": len(told.keys() - there.keys()),
+        "told twice": [line for line, n in told.items() if n > 1 and line.startswith("observed")],
         "doubled": sum(count - 1 for count in there.values()),
         "steps": len(rows),
         "keys in order": [key for (key,) in keys] == [f"step {i}" for i in range(len(keys))],

@@ -56,8 +56,8 @@ def read_note(journal: Path) -> Note | None:
 
 
 def _note(data: bytes) -> Note | None:
-    text, _, checksum = data.rstrip(b" \n").rpartition(b" ")
-    if hashlib.sha256(text).hexdigest().encode()[:16] != checksum:
+    text, _, checksum = data[:-1].rstrip(b" ").rpartition(b" ")
+    if len(data) != _SIZE or hashlib.sha256(text).hexdigest().encode()[:16] != checksum:
         return None
     with contextlib.suppress(msgspec.DecodeError):
         return msgspec.json.decode(text, type=Note)

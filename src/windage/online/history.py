@@ -108,15 +108,23 @@ class Life:
 
 
 def bases(
-    journal: Journal, makers: dict[str, Makers] | None = None, until: int | None = None
+    journal: Journal,
+    makers: dict[str, Makers] | None = None,
+    *,
+    until: int | None = None,
+    agent: int | None = None,
 ) -> dict[str, Base]:
-    """Return what every agent of a journal was told last, up to an event, by its name.
+    """Return what every agent of a journal, or one, was told last, up to an event, by its name.
 
     `makers` are those of agents whose functions are known; the others make what the journal knows.
     """
     found: dict[int, Base] = {}
     last = journal.n if until is None else until
-    rows = journal.events(f"kind IN ('{CREATED}', '{CONFIGURED}') AND n <= ? ORDER BY n", last)
+    which = f"kind IN ('{CREATED}', '{CONFIGURED}') AND n <= ?"
+    if agent is None:
+        rows = journal.events(f"{which} ORDER BY n", last)
+    else:
+        rows = journal.events(f"{which} AND agent = ? ORDER BY n", last, agent)
     for event in rows:
         try:
             body = msgspec.json.decode(event.body or "", type=Created | Switched | Made)

@@ -15,7 +15,7 @@ from windage.online.events import COLUMNS, FORMAT, ROOT, Event, chained
 from windage.online.head import Note, read_note
 from windage.writing import as_path
 
-__all__ = ["MARK", "WAIT", "Journal", "damaged", "walk"]
+__all__ = ["MARK", "WAIT", "Journal", "damaged", "require_bytes", "walk"]
 
 MARK = 0x77696E64  # "wind", in the header of the file
 WAIT = 10.0  # seconds: a reader may hold a checkpoint up, never a commit
@@ -41,6 +41,7 @@ class Journal:
             raise JournalError(
                 "there is no such file", field=str(self.path), fix="pass the path of a journal"
             )
+        require_bytes(self.path)
         name = quote(str(self.path.absolute()))
         self._con = sqlite3.connect(
             f"file:{name}?mode=ro", uri=True, isolation_level=None, check_same_thread=False,
@@ -155,6 +156,13 @@ def require_whole(path: Path, note: Note | None, journal: Journal) -> None:
         )
     if chain.hex() != note.chain:
         raise damaged(path, f"event {note.n} is not the one that was acknowledged")
+
+
+def require_bytes(path: Path) -> None:
+    """Refuse an empty file before SQLite sees it: it would take away the log beside it."""
+    log = path.with_name(path.name + "-wal")
+    if path.is_file() and path.stat().st_size == 0 and log.is_file() and log.stat().st_size > 0:
+        raise damaged(path, "is empty, though there is a log beside it: it was cut")
 
 
 def damaged(path: Path, problem: str) -> JournalError:

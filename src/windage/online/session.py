@@ -251,7 +251,6 @@ class Session:
                     self.journal.append(self.base.agent, CONFIGURED, body=body)
                     self.reset()
                 self._kind = type(agent)
-                self.base = bases(self.journal, {self.name: self.base.makers})[self.name]
             return found
 
     @contextmanager
@@ -266,7 +265,6 @@ class Session:
     def reset(self) -> None:
         """Forget what is not in the journal."""
         self._life = None
-        self.base.makers.forget_new()
 
     def close(self) -> None:
         """Close the journal; the agent goes on when it is opened again."""
@@ -291,6 +289,9 @@ class Session:
         """Return the agent where the journal stands."""
         self.journal._connection()
         if self._life is None:
+            name, makers = self.name, self.base.makers
+            makers.forget()
+            self.base = bases(self.journal, {name: makers}, agent=self.base.agent)[name]
             self._life = live_through(self.journal, self.base, self._kind)
             self._snapshots = Snapshots(self._life.advised.size)
         return self._life

@@ -101,10 +101,9 @@ class Makers:
         while self._new:
             yield self._new.pop(0)
 
-    def forget_new(self) -> None:
-        """Take back what could not be written."""
-        for made in self._new:
-            del self._known[made.horizon]
+    def forget(self) -> None:
+        """Know nothing any more: the journal is about to be read again."""
+        self._known.clear()
         self._new.clear()
 
 

@@ -18,7 +18,7 @@ from typing import Any, Protocol
 from windage.errors import JournalError
 from windage.online.events import FORMAT, Event, chained
 from windage.online.head import Head, sealed
-from windage.online.journal import MARK, WAIT, Journal, damaged
+from windage.online.journal import MARK, WAIT, Journal, damaged, require_bytes
 from windage.writing import as_path
 
 __all__ = ["PAGE", "Touched", "Writer"]
@@ -110,6 +110,7 @@ class Writer(Journal):
 
     def _require_not_lost(self) -> None:
         """Refuse to start anew where there was a journal."""
+        require_bytes(self.path)
         note = self._head.note
         if note and note.n and not (self.path.is_file() and self.path.stat().st_size):
             raise JournalError(

@@ -72,6 +72,18 @@ def test_a_dry_run_changes_nothing_and_says_what_would(path):
         twin.observe(s, a, reward, after)
     assert found.agreed == np.mean(agreed)
     assert found.gain[1] == twin.episode.gain
+    fresh = carried(done, lambda: swucrl(window=15), 15)
+    now = swucrl()
+    for step in done:
+        now.act(step[0])
+        now.observe(*step)
+    fresh.act(now.last_state)
+    names = [
+        tuple(SPACE.action_name(s, one._played(s) - SPACE.offsets[s]) for one in (now, fresh))
+        for s in range(3)
+    ]
+    wanted = tuple((SPACE.state_name(s), *two) for s, two in enumerate(names) if two[0] != two[1])
+    assert found.policy == wanted
     assert found.vacuous[1] == twin.episode.vacuous
     wd.online.open(path, swucrl()).close()
 
@@ -81,7 +93,11 @@ def test_a_switch_twice_and_late_rewards_from_before(path):
         lost = live.decide(0)
         _, s = loop(live, 5)
         live.switch(swucrl(window=30))
-        assert live.observe(lost.id, 1.0, 0).how == "unused", "another agent's step"
+        again = live.decide(s)
+        live.expire(again.id)
+        live.switch(swucrl(window=29))
+        for step in (lost, again):
+            assert live.observe(step.id, 1.0, 0).how == "unused", "another agent's step"
         loop(live, 10, start=5, s=s)
         live.switch(swucrl(window=20))
         state = live.agent.state()
