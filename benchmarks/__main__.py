@@ -12,13 +12,14 @@ import numba
 import numpy as np
 
 import windage
-from benchmarks import learning, oracle, page, startup, stepping
+from benchmarks import learning, oracle, page, startup, stepping, studies
 
 GROUPS = {
     "stepping": stepping.measure,
     "startup": startup.measure,
     "oracle": oracle.measure,
     "learning": learning.measure,
+    "studies": studies.measure,
 }
 
 

@@ -180,6 +180,8 @@ def resolve(id: str | type[Any]) -> type[Any]:  # noqa: A002
         return own.require_player(id)
     if isinstance(id, str) and ":" in id:
         return own.load(id)
+    if isinstance(id, str) and id in _BY_ID:
+        return _BY_ID[id]  # without a look at all installed packages
     name = as_choice(id, "agent", names())
     return _BY_ID[name] if name in _BY_ID else own.load(own.installed()[name])
 

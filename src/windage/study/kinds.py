@@ -19,7 +19,7 @@ from typing import Any
 import msgspec
 
 from windage import agents, envs
-from windage.agents.base import Agent
+from windage.agents import own
 from windage.drift import DriftingMDP
 from windage.drift.files import fingerprint, load
 from windage.errors import InputError, StateError, WindageError
@@ -30,9 +30,6 @@ __all__ = ["FORMAT", "Player", "World", "hash_of", "resolve"]
 
 FORMAT = 1
 """Of result files. It is part of every key: another format is another result."""
-
-GIVEN = ("space", "horizon", "seed", "problem", "budgets", "diameter")
-"""What a study gives an agent by itself."""
 
 FILE = "file"
 """The id of an environment that was read from a file; its digest says which."""
@@ -97,8 +94,8 @@ class Player(msgspec.Struct, frozen=True):
         """Return a new agent for a run in this world."""
         kind = agent_kind(self.id, "agent")
         require_same_source(kind, self.id, self.digest)
-        if not _is_agent(kind):
-            return kind(**_own_arguments(kind, world, seed, self.parameters))
+        if own.is_own(kind):
+            return own.build(kind, _own_arguments(kind, world, seed), self.parameters)
         given: dict[str, Any] = {"space": None, "horizon": world.horizon, "seed": seed}
         options = kind._options(self.parameters | given)
         if "problem" in agents.parameters(kind):
@@ -111,13 +108,13 @@ def resolve(
     id: str,  # noqa: A002
     options: dict[str, Any],
     world: DriftingMDP | Problem,
-) -> tuple[Player, Any]:
-    """Return an agent as data, tuned to a world where its options say so, and one such agent."""
+) -> Player:
+    """Return an agent as data, tuned to a world where its options say so; it can be made."""
     kind = agent_kind(id, "id")
-    digest = source_digest(kind) if ":" in id else ""
-    if not _is_agent(kind):
-        made = kind(**_own_arguments(kind, world, 0, options))
-        return Player(id, options, digest), made
+    digest = "" if kind.__module__.startswith("windage.") else source_digest(kind)
+    if own.is_own(kind):
+        own.build(kind, _own_arguments(kind, world, 0), options)
+        return Player(id, options, digest)
     told = agents.facts(kind, world, **options) if isinstance(world, DriftingMDP) else {}
     agent = agents.make(kind, world.space, horizon=world.horizon, seed=0, **(told | options))
     resolved = {
@@ -125,7 +122,7 @@ def resolve(
         for name, value in agent.configuration().items()
         if name not in ("space", "horizon", "seed")
     }
-    return Player(id, json.loads(json.dumps(resolved)), digest), agent
+    return Player(id, json.loads(json.dumps(resolved)), digest)
 
 
 def environment_parameters(id: str, field: str) -> dict[str, Any]:  # noqa: A002
@@ -138,17 +135,13 @@ def environment_parameters(id: str, field: str) -> dict[str, Any]:  # noqa: A002
 
 def agent_parameters(id: str, field: str) -> dict[str, Any]:  # noqa: A002
     """Return the parameters a study may set of an agent and their defaults."""
-    kind = agent_kind(id, field)
-    if _is_agent(kind):
-        found = {name: p.default for name, p in agents.parameters(kind).items()}
-    else:
-        found = _signature(kind, field)
-    return {name: default for name, default in found.items() if name not in GIVEN}
+    known = agents.parameters(agent_kind(id, field))
+    return {name: p.default for name, p in known.items() if name not in own.GIVEN}
 
 
 def agent_kind(id: str, field: str) -> Any:  # noqa: A002
     """Return the class of an agent by its id or as `module:Class`."""
-    return imported(id, field) if ":" in id else _named(lambda: agents.resolve(id), field)
+    return _named(lambda: agents.resolve(id), field)
 
 
 def versioned(id: str) -> str:  # noqa: A002
@@ -249,19 +242,15 @@ def _loaded(path: str, digest: str) -> DriftingMDP:
     return model
 
 
-def _is_agent(kind: Any) -> bool:
-    return isinstance(kind, type) and issubclass(kind, Agent)
+def _own_arguments(kind: Any, world: DriftingMDP | Problem, seed: int) -> dict[str, Any]:
+    """Return what a class of one's own may ask for; of a model also what it must be told."""
+    told = dict(_facts(kind, world)) if isinstance(world, DriftingMDP) else {}
+    return {"space": world.space, "horizon": world.horizon, "seed": seed} | told
 
 
-def _own_arguments(
-    kind: Any, world: DriftingMDP | Problem, seed: int, options: dict[str, Any]
-) -> dict[str, Any]:
-    """Return what a class of one's own is made with: of what a study gives, what it asks for."""
-    given = {"space": world.space, "horizon": world.horizon, "seed": seed, "problem": world}
-    if isinstance(world, DriftingMDP) and "budgets" in inspect.signature(kind).parameters:
-        given["budgets"] = world.budgets()
-    asked = inspect.signature(kind).parameters
-    return {name: value for name, value in given.items() if name in asked} | options
+@functools.lru_cache(maxsize=64)
+def _facts(kind: Any, world: DriftingMDP) -> tuple[tuple[str, Any], ...]:
+    return tuple(agents.facts(kind, world).items())
 
 
 def _signature(kind: Any, field: str) -> dict[str, Any]:

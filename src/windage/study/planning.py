@@ -127,11 +127,11 @@ def _player(
     where = f"on {environment.label}"
     try:
         with listening() as heard:
-            player, made = resolve(agent.id, agent.parameters, world)
+            player = resolve(agent.id, agent.parameters, world)
     except WindageError as err:
         raise InputError(
             f"{err.problem} ({where})",
-            field=f"{agent.place}.{err.field}" if err.field else agent.place,
+            field=f"{agent.place}.{err.field}" if err.field in agent.parameters else agent.place,
             where=err.where,
             fix=_fix(err, agent),
         ) from None
@@ -141,13 +141,6 @@ def _player(
             field=agent.place,
             fix=_hint(agent, "mend its parameters"),
         ) from err
-    for name in ("act", "observe"):
-        if not callable(getattr(made, name, None)):
-            raise InputError(
-                f"makes a {type(made).__name__}, which has no {name!r}",
-                field=agent.place,
-                fix="give it act(s) and observe(s, a, reward, s_next)",
-            )
     for message, category in heard:
         if (agent.label, message) not in said:
             said.add((agent.label, message))

@@ -19,6 +19,7 @@ from typing import Any
 
 import msgspec
 
+from windage.agents import own
 from windage.errors import InputError, WindageError
 from windage.inputs import as_horizon, as_name, as_seed, shown
 from windage.study import kinds
@@ -240,7 +241,7 @@ def _id(table: dict[str, Any], place: str, parameters: Any) -> str:
     known = parameters(id, f"{place}.id")
     reserved = ("id", "label") if place.startswith("agents") else ("id", "label", "oracle")
     for name in table:
-        if name in kinds.GIVEN and name not in known:
+        if name in own.GIVEN and name not in known:
             raise InputError(
                 "is given by the study itself",
                 field=f"{place}.{name}",

@@ -227,7 +227,7 @@ def test_bad_options(options, message, tmp_path):
 
 
 def test_classes_that_are_neither_agents_nor_worlds():
-    with pytest.raises(InputError, match=r"agents\[0\]: makes a Nothing, which has no 'act'"):
+    with pytest.raises(InputError, match=r"agents\[0\].id: 'Nothing' has no method 'act'"):
         study({"id": f"{OWN}:Nothing"}).run("nowhere")
     with pytest.raises(InputError, match=r"environments\[0\]: makes a Nothing, which has no"):
         study(environments=[{"id": f"{OWN}:Nothing"}]).run("nowhere")
