@@ -6,6 +6,7 @@ writes what they return. So the bytes cannot depend on where a run was made.
 
 from __future__ import annotations
 
+import functools
 import json
 import math
 import os
@@ -33,7 +34,7 @@ __all__ = ["Gains", "Outcome", "Stopped", "Task", "every", "gains_of", "play", "
 POINTS = 200
 """About so many times of a run are kept in its curves."""
 
-SNAPSHOTS = 40
+SNAPSHOTS = 25
 """So often it is looked at what an agent remembers."""
 
 MOST_EPISODES = 2_000
@@ -234,10 +235,16 @@ def _variant(agent: Any, player: Player) -> str | None:
     chosen = _short(player.parameters)
     parts = [
         f"{name} {_word(chosen[name])}"
-        for name, parameter in agents.parameters(type(agent)).items()
-        if name not in _NOT_A_VARIANT and name in chosen and chosen[name] != parameter.default
+        for name, default in _defaults(type(agent)).items()
+        if name in chosen and chosen[name] != default
     ]
     return ", ".join(parts) or None
+
+
+@functools.cache
+def _defaults(kind: type[Agent]) -> dict[str, Any]:
+    known = agents.parameters(kind).items()
+    return {name: p.default for name, p in known if name not in _NOT_A_VARIANT}
 
 
 def _word(value: Any) -> str:

@@ -92,7 +92,7 @@ def _check_memory(row, run, agent, options):
     if not hasattr(agent, "in_memory"):
         assert row["memory_t"] == row["memory_counts"] == row["pair_names"] == []
         return
-    assert row["memory_t"] == [*range(64, T, 64), T]
+    assert row["memory_t"] == [*range(102, T, 102), T]
     space = agent.space
     assert row["pair_names"][3] == "1/right"
     pairs = space.offsets[run.states[:-1]] + run.actions
