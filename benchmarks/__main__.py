@@ -12,7 +12,7 @@ import numba
 import numpy as np
 
 import windage
-from benchmarks import learning, oracle, page, startup, stepping, studies
+from benchmarks import learning, oracle, page, reports, startup, stepping, studies
 
 GROUPS = {
     "stepping": stepping.measure,
@@ -20,6 +20,7 @@ GROUPS = {
     "oracle": oracle.measure,
     "learning": learning.measure,
     "studies": studies.measure,
+    "reports": reports.measure,
 }
 
 

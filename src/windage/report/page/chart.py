@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -28,6 +29,12 @@ __all__ = [
 
 FONT = 13  # pixels
 LABEL = 24  # letters of a name beside a line
+_BRIEF = [
+    (re.compile(rf", {name} (?=[\w.])"), short)
+    for name, short in (
+        ("window", " W="), ("widening", " η="), ("delta", " δ="), ("radii", " "), ("ties", " "),
+    )
+]  # fmt: skip
 _DIGITS = 5  # of numbers that are drawn: finer than a pixel
 _GAP = 17  # pixels between the middles of two labels
 _SMALL = 1e-12
@@ -95,16 +102,24 @@ def plot_text(text: str, longest: int = 60) -> str:
 
 
 def shortened(text: str, longest: int) -> str:
-    """Return a name cut to a length, without line breaks; names of a sweep differ at their ends.
+    """Return a name cut to a length, without line breaks.
 
-    >>> shortened("swucrl2-cw, window 200, widening 0.05", 24)
-    'swucrl2…0, widening 0.05'
+    Names that a sweep made are told apart by their ends, others by their beginnings.
+
+    >>> shortened("swucrl2-cw, window 200, widening 0.05, radii paper", 24)
+    '…2-cw W=200 η=0.05 paper'
+    >>> shortened("a very long name", 8)
+    'a very …'
     """
     line = " ".join(text.split())
     if len(line) <= longest:
         return line
-    head = max(1, longest // 3 - 1)
-    return line[:head] + "…" + line[head + 1 - longest :]
+    brief = line
+    for pattern, short in _BRIEF:
+        brief = pattern.sub(short, brief)
+    if len(brief) <= longest:
+        return brief
+    return "…" + brief[1 - longest :] if brief != line else brief[: longest - 1] + "…"
 
 
 def rounded(values: Iterable[float]) -> list[float | None]:

@@ -78,5 +78,5 @@ def _value(value: Any) -> str:
 
 
 def _text(value: str) -> str:
-    """Return a basic string: what JSON escapes, TOML escapes alike."""
-    return json.dumps(value).replace("\x7f", "\\u007f")
+    """Return a basic string: what JSON must escape, TOML escapes alike."""
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

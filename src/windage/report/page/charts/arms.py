@@ -68,8 +68,6 @@ def _view(
     starts = [int(k) for k in range(arms) if k == 0 or windows[k] != windows[k - 1]]
     steps = [tick for tick in (-6, -4, -2, -1, 0, 1, 2, 4, 6) if abs(tick) <= limit]
     first = cell.frame.filter(cell.frame["block_arm"].list.len() > 0).row(0, named=True)
-    drawn = np.array(first["block_arm"])
-    paid = np.array(first["block_reward"], dtype=np.float64)
     data: list[dict[str, Any]] = [
         {
             "type": "heatmap", "x": (kept + 1).tolist(), "y": list(range(arms)),
@@ -86,17 +84,7 @@ def _view(
                 ticktext=[_times(step) for step in steps],
             ),
         },
-        {
-            "type": "scatter", "mode": "markers", "name": "drawn",
-            "x": (np.arange(drawn.size) + 1).tolist(), "y": drawn.tolist(),
-            "marker": {
-                "size": 11, "color": rounded(paid), "colorscale": SEQUENTIAL,
-                "line": {"width": 1.3, "color": "@ink"},
-            },
-            "customdata": [_paid(value) for value in paid],
-            "hovertemplate": f"seed {first['seed']} drew this arm in block %{{x}}%{{customdata}}"
-            "<extra></extra>",
-        },
+        *_draws(np.array(first["block_arm"]), np.array(first["block_reward"], dtype=float), first),
     ]  # fmt: skip
     layout = {
         "height": 80 + max(180, min(7 * arms, 420)),
@@ -111,6 +99,31 @@ def _view(
         "hovermode": "closest",
     }  # fmt: skip
     return View(data, layout, {"margin": {"l": 48, "r": 4, "t": 14, "b": 52}}, cell.agent.label)
+
+
+def _draws(
+    drawn: NDArray[np.int64], paid: NDArray[np.float64], run: dict[str, Any]
+) -> list[dict[str, Any]]:
+    """Return what one run drew: darker where the block earned more, open where nobody was told."""
+    known = np.isfinite(paid)
+    blocks = np.arange(drawn.size) + 1
+    look: dict[str, Any] = {"size": 11, "line": {"width": 1.3, "color": "@ink"}}
+    found = []
+    for told, more in (
+        (known, {"color": rounded(paid[known]), "colorscale": SEQUENTIAL}),
+        (~known, {"color": "@ink", "symbol": "circle-open"}),
+    ):
+        if told.any():
+            found.append(
+                {
+                    "type": "scatter", "mode": "markers", "name": "drawn",
+                    "x": blocks[told].tolist(), "y": drawn[told].tolist(),
+                    "marker": look | more, "customdata": [_paid(value) for value in paid[told]],
+                    "hovertemplate": f"seed {run['seed']} drew this arm in block "
+                    "%{x}%{customdata}<extra></extra>",
+                }
+            )  # fmt: skip
+    return found
 
 
 def _is_uniform(likely: NDArray[np.float64]) -> bool:

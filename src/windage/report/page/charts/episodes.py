@@ -7,13 +7,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from windage.report.page.chart import Chart, Table, View, axis, plot_text, rounded
+from windage.report.page.chart import Chart, Table, View, axis, plot_text, rounded, shortened
 from windage.report.page.material import Material
 from windage.report.page.results import Cell, Setting
 
 __all__ = ["episodes_chart", "reasons_chart"]
 
 _TIMES = 160
+_MOST_BARS = 12
 _PANELS = (
     ("episode_length", "steps in the episode", "log"),
     ("episode_span", "span of the plan", "linear"),
@@ -96,9 +97,12 @@ def episodes_chart(material: Material, setting: Setting) -> Chart | None:
 
 def reasons_chart(material: Material, setting: Setting) -> Chart | None:
     """Return why episodes ended, as shares of all episodes of an agent."""
-    cells = _with_episodes(material, setting)[:16]
-    if not cells:
+    everyone = _with_episodes(material, setting)
+    if not everyone:
         return None
+    order = [one.label for one in material.comparisons[setting].ranking]
+    everyone.sort(key=lambda cell: order.index(cell.agent.label))
+    cells = everyone[:_MOST_BARS]
     counts = [_counts(cell) for cell in cells]
     used = [reason for reason in _REASONS if any(count.get(reason) for count in counts)]
     rows = list(range(len(cells)))[::-1]
@@ -143,13 +147,13 @@ def reasons_chart(material: Material, setting: Setting) -> Chart | None:
     }  # fmt: skip
     table = [
         [cell.agent.label, *(count.get(reason, 0) for reason in used)]
-        for cell, count in zip(cells, counts, strict=True)
+        for cell, count in ((cell, _counts(cell)) for cell in everyone)
     ]
     headers = ["agent", *(_REASONS[reason][0] for reason in used)]
     return Chart(
         id="",
         title="Why episodes end",
-        sentence=_why(cells, counts),
+        sentence=_why(cells, counts, len(everyone) - len(cells)),
         views=[View(data, layout, narrow)],
         table=Table(f"Episodes by reason, all seeds, {setting.title}", headers, table),
     )
@@ -202,7 +206,7 @@ def _sentence(rows: list[list[Any]], cells: list[Cell]) -> str:
         "At every t, the episode that is under way: its length, the span of the plan it plays, and "
         "the share of state-action pairs whose transitions it may imagine at will (vacuous sets)."
     )
-    empty = [row[0] for row in rows if row[4] is not None and row[4] >= 99.95]
+    empty = [shortened(row[0], 40) for row in rows if row[4] is not None and row[4] >= 99.95]
     if empty:
         names = ", ".join(empty[:4]) + (" and others" if len(empty) > 4 else "")
         said += (
@@ -214,12 +218,12 @@ def _sentence(rows: list[list[Any]], cells: list[Cell]) -> str:
     return said
 
 
-def _why(cells: list[Cell], counts: list[dict[str, int]]) -> str:
+def _why(cells: list[Cell], counts: list[dict[str, int]], left_out: int) -> str:
     most = max(range(len(cells)), key=lambda k: float(np.mean(cells[k].column("episodes"))))
     mean = float(np.mean(cells[most].column("episodes")))
     reason = max(counts[most], key=lambda name: counts[most][name])
     said = _REASONS.get(reason, (reason, ""))[0]
     return (
         f"{cells[most].agent.label} plans most often, {mean:,.0f} times a run; most end because "
-        f"{said}."
+        f"{said}." + (f" The {left_out} agents below are in the table only." if left_out else "")
     )

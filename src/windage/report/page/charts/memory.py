@@ -12,6 +12,7 @@ from windage.report.page.results import Cell, Setting
 __all__ = ["memory_chart"]
 
 _ROW = 19  # pixels
+_MOST = 8  # agents: the best ones
 
 
 def memory_chart(material: Material, setting: Setting) -> Chart | None:
@@ -22,7 +23,7 @@ def memory_chart(material: Material, setting: Setting) -> Chart | None:
     order = [one.label for one in material.comparisons[setting].ranking]
     cells.sort(key=lambda cell: order.index(cell.agent.label))
     views, rows = [], []
-    for cell in cells:
+    for cell in cells[:_MOST]:
         _, times, counts, names = _contents(cell)
         views.append(_view(cell, times, counts, names, setting))
         rows += [
@@ -34,7 +35,7 @@ def memory_chart(material: Material, setting: Setting) -> Chart | None:
     return Chart(
         id="",
         title="What the window holds",
-        sentence=_sentence(cells[0]),
+        sentence=_sentence(cells[0], len(cells) - _MOST),
         views=views,
         table=Table(f"Samples in memory, one run each, {setting.title}", headers, rows),
     )
@@ -58,11 +59,8 @@ def _view(
         {
             "type": "heatmap", "x": times, "y": rows, "z": [rounded(row) for row in depth.T],
             "colorscale": SEQUENTIAL, "zmin": 0,
-            "customdata": [
-                [f"{name}, t = {t:,}: {n:,} samples" for t, n in zip(times, row, strict=True)]
-                for name, row in zip(shown, counts.T.tolist(), strict=True)
-            ],
-            "hovertemplate": "%{customdata}<extra></extra>",
+            "customdata": counts.T.tolist(),
+            "hovertemplate": "%{y}, t = %{x:,}: %{customdata:,} samples<extra></extra>",
             "colorbar": colorbar(
                 "samples", tickmode="array", tickvals=rounded(np.log10(1.0 + np.array(ticks))),
                 ticktext=[f"{tick:,}" for tick in ticks],
@@ -89,7 +87,7 @@ def _view(
     return View(data, layout, narrow, cell.agent.label)
 
 
-def _sentence(cell: Cell) -> str:
+def _sentence(cell: Cell, left_out: int) -> str:
     seed, _, counts, names = _contents(cell)
     never = counts.sum(axis=0) == 0
     gaps = (counts == 0).mean(axis=0)
@@ -102,4 +100,4 @@ def _sentence(cell: Cell) -> str:
         said += f" {int(never.sum())} of {len(names)} pairs are never in the window when looked at."
     elif gaps[worst] > 0:
         said += f" {names[worst]} is missing {100 * gaps[worst]:.0f} % of the time."
-    return said
+    return said + (f" The {left_out} agents below are left out." if left_out > 0 else "")

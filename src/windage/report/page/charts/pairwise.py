@@ -15,6 +15,7 @@ from windage.study.stats import Interval
 __all__ = ["pairwise_chart"]
 
 _MOST = 12  # agents: more cells than 144 nobody reads
+_NAMED = 7  # agents whose names fit above the columns
 _CELL, _CELL_NARROW = 44, 32  # pixels
 
 
@@ -64,8 +65,7 @@ def pairwise_chart(material: Material, setting: Setting) -> Chart | None:
         "height": 56 + _CELL * (n - 1),
         "margin": {"l": 8, "r": 8, "t": 48, "b": 8},
         "xaxis": axis("… does better than", side="top", tickmode="array", tickvals=numbers[1:],
-                      ticktext=[plot_text(f"{k + 2} {one.label}", 14)
-                                for k, one in enumerate(shown[1:])], **side),
+                      ticktext=_heads(shown), **side),
         "yaxis": axis(**side, autorange="reversed"),
     }  # fmt: skip
     narrow = {
@@ -82,6 +82,13 @@ def pairwise_chart(material: Material, setting: Setting) -> Chart | None:
         key=[material.looks[one.label] for one in shown],
         numbered=True,
     )
+
+
+def _heads(shown: list[Scored]) -> list[str]:
+    """Return what stands above the columns: names where there is room."""
+    if len(shown) > _NAMED:
+        return [str(place + 2) for place in range(len(shown) - 1)]
+    return [plot_text(f"{place + 2} {one.label}", 14) for place, one in enumerate(shown[1:])]
 
 
 def _all_pairs(comparison: Comparison, shown: list[Scored]) -> dict[tuple[int, int], Interval]:

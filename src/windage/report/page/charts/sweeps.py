@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from windage.report.page.chart import FONT, Chart, Table, View, axis, colorbar, rounded
+from windage.report.page.chart import Chart, Table, View, axis, colorbar, rounded
 from windage.report.page.looks import SEQUENTIAL
 from windage.report.page.material import Material
 from windage.report.page.results import REWARD, Cell, Setting
@@ -119,13 +119,9 @@ def _view(
     ]  # fmt: skip
     if star is not None:
         x, y = _position(star[0], windows), _position(star[1], widenings)
-        right = x > len(windows) - 1.2
         data.append(
             {
-                "type": "scatter", "mode": "markers+text", "x": [x], "y": [y],
-                "text": ["W*, η*"], "cliponaxis": False,
-                "textposition": "middle left" if right else "middle right",
-                "textfont": {"color": "@agent-1-ink", "size": FONT},
+                "type": "scatter", "mode": "markers", "x": [x], "y": [y], "cliponaxis": False,
                 "marker": {"symbol": "star", "size": 15, "color": "@agent-1",
                            "line": {"width": 1, "color": "@paper"}},
                 "hovertemplate": f"Theorem 1: W* = {star[0]:,.0f}, η* = {star[1]:.3g}"

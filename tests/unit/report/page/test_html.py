@@ -1,0 +1,118 @@
+"""The page as text: hashes, escapes, and the study as a file to run again."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+import tomllib
+from html.parser import HTMLParser
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.unit.report.page.frames import material, scores
+from windage.report.page.compose import compose
+from windage.report.page.html import render
+from windage.report.page.provenance import study_text
+
+
+class Read(HTMLParser):
+    """What a browser would take for scripts, styles, handlers and addresses."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.inside, self.bodies, self.policy, self.bad = None, [], "", []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attributes):
+        found = dict(attributes)
+        if tag in ("script", "style"):
+            self.inside = tag if found.get("type") != "application/json" else None
+            self.bodies.append((self.inside, ""))
+        if found.get("http-equiv") == "Content-Security-Policy":
+            self.policy = found["content"]
+        for name, value in attributes:
+            address = name in ("src", "href") and not value.startswith(("#", "data:"))
+            if name.startswith("on") or name == "style" or address:
+                self.bad.append((tag, name, value))
+
+    def handle_endtag(self, tag):
+        if tag in ("script", "style"):
+            self.inside = None
+
+    def handle_data(self, data):
+        if self.inside:
+            kind, text = self.bodies[-1]
+            self.bodies[-1] = (kind, text + data)
+
+
+@pytest.fixture(scope="module")
+def page():
+    found = material(scores(a=[0.5, 0.6], b=[0.4, 0.5]))
+    return render(
+        compose(found, title="by hand", provenance=[("command", "x")], study_file="", wanted=4)
+    )
+
+
+def test_the_policy_names_what_is_there_and_nothing_else(page):
+    read = Read(page)
+    assert read.bad == []
+    hashes = {
+        kind: [
+            base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+            for which, text in read.bodies
+            if which == kind
+        ]
+        for kind in ("script", "style")
+    }
+    policy = dict(part.strip().split(" ", 1) for part in read.policy.split(";"))
+    assert policy["default-src"] == "'none'"
+    assert re.findall(r"sha256-([^']+)", policy["script-src"]) == hashes["script"]
+    assert set(hashes["style"]) <= set(re.findall(r"sha256-([^']+)", policy["style-src-elem"]))
+    assert "unsafe" not in policy["script-src"]
+    assert "connect-src" not in policy
+    assert set(policy) == {
+        "default-src", "script-src", "style-src-elem", "style-src-attr", "img-src", "base-uri",
+        "form-action",
+    }  # fmt: skip
+
+
+def test_nothing_of_the_day_or_the_machine_is_in_it(page):
+    own = page[: page.index("<script>")] + page[page.rindex("<script>") :]
+    assert not re.search(r"\b20\d\d-\d\d-\d\d\b|/tmp/|/home/|/root/", own)
+    found = material(scores(a=[0.5, 0.6], b=[0.4, 0.5]))
+    again = compose(found, title="by hand", provenance=[("command", "x")], study_file="", wanted=4)
+    assert render(again) == page
+
+
+@settings(max_examples=20)
+@given(st.text(max_size=60))
+def test_any_title_is_text(title):
+    found = material(scores(a=[0.5, 0.6]))
+    page = compose(found, title=title, provenance=[], study_file=title, wanted=2)
+    text = render(page)
+    assert Read(text).bad == []
+    data = re.search(r'id="data">(.*?)</script>', text, re.DOTALL)[1]
+    json.loads(data)
+    assert text.count("<script") == 3
+
+
+VALUES = st.recursive(
+    st.booleans()
+    | st.integers(-(2**53), 2**53)
+    | st.floats(allow_nan=False)
+    | st.text(max_size=12),
+    lambda inner: st.lists(inner, max_size=3),
+    max_leaves=6,
+)
+TABLES = st.lists(st.dictionaries(st.text(min_size=1, max_size=8), VALUES, max_size=4), min_size=1)
+
+
+@given(st.dictionaries(st.text(min_size=1, max_size=8), VALUES, max_size=4), TABLES)
+def test_a_study_reads_back_as_it_was(plain, agents):
+    study = {name: value for name, value in plain.items() if name != "agents"}
+    study = {k: v for k, v in study.items() if v != []} | {"agents": agents}
+    assert tomllib.loads(study_text(study)) == study

@@ -1,0 +1,149 @@
+"""Who leads, by how much: every number again by hand, and every kind of answer."""
+
+from __future__ import annotations
+
+import itertools
+import re
+
+import pytest
+
+from tests.unit.report.page.frames import material, row, scores
+from windage.report.page.verdict import evidence, headline, plain_words, verdict
+
+LOW = [0.30, 0.31, 0.29, 0.33, 0.30, 0.28, 0.32, 0.30, 0.31, 0.29]
+HIGH = [0.80, 0.82, 0.79, 0.83, 0.81, 0.78, 0.80, 0.84, 0.80, 0.81]
+NEAR = [0.81, 0.80, 0.80, 0.82, 0.82, 0.77, 0.81, 0.83, 0.79, 0.82]
+
+
+def flipped(differences):
+    """The two-sided p-value over all signs, one by one."""
+    seen = abs(sum(differences))
+    signs = itertools.product([-1, 1], repeat=len(differences))
+    sums = [abs(sum(s * d for s, d in zip(sign, differences, strict=True))) for sign in signs]
+    return sum(total >= seen - 1e-9 for total in sums) / len(sums)
+
+
+def stepped_down(p_values):
+    """Holm's rule, as its paper words it."""
+    order = sorted(range(len(p_values)), key=lambda k: p_values[k])
+    adjusted, least = {}, 0.0
+    for place, k in enumerate(order):
+        least = max(least, min(1.0, (len(p_values) - place) * p_values[k]))
+        adjusted[k] = least
+    return [adjusted[k] for k in range(len(p_values))]
+
+
+def told(rows):
+    found = material(rows)
+    (comparison,) = found.judged
+    top = plain_words(headline([comparison], found.looks))
+    return top, [plain_words(words) for words in verdict(comparison, found.looks)], comparison
+
+
+def test_differences_and_corrected_tests_by_hand():
+    agents = {"best": HIGH, "near": NEAR, "low": LOW}
+    _, _, comparison = told(scores(**agents, oracle=[1.0] * 10, random=[0.2] * 10))
+    judged = {**agents, "random": [0.2] * 10}
+    pairs = list(itertools.combinations(judged, 2))
+    p = [flipped([a - b for a, b in zip(judged[x], judged[y], strict=True)]) for x, y in pairs]
+    by_hand = dict(zip(pairs, stepped_down(p), strict=True))
+    assert comparison.tests == 6
+    assert [c.other.label for c in comparison.contrasts] == ["near", "low", "random"]
+    for contrast in comparison.contrasts:
+        other = contrast.other.label
+        gap = sum(a - b for a, b in zip(HIGH, judged[other], strict=True)) / 10
+        assert contrast.found.difference.estimate == pytest.approx(100 * gap)
+        assert contrast.found.n == 10
+        assert contrast.corrected == pytest.approx(by_hand["best", other])
+        wins = sum(a > b for a, b in zip(HIGH, judged[other], strict=True))
+        assert contrast.found.wins == wins
+    table = evidence(comparison)
+    assert [line[-1] for line in table.rows] == ["no", "yes", "yes"]
+
+
+def test_a_clear_winner():
+    top, said, _ = told(scores(good=HIGH, poor=LOW))
+    assert top == "good leads on world."
+    assert said[0].startswith("good earns 80.8 % of the oracle's reward (95 % interval ")
+    assert said[0].endswith(", 10 seeds), the most of all learners.")
+    assert re.match(r"It beats poor by 50\.5 points \(\d.*; 10 paired seeds; p = 0\.002\)", said[1])
+
+
+def test_a_tie_is_called_one():
+    top, said, _ = told(scores(one=HIGH, other=NEAR, poor=LOW))
+    assert top == "one and other lead on world, and no test tells them apart."
+    assert said[1].startswith("Its lead over other is not significant: 0.1 points")
+    assert said[2].startswith("It beats poor by ")
+
+
+def test_nothing_is_significant():
+    top, said, _ = told(scores(one=HIGH, other=NEAR))
+    assert top == "No learner is significantly better than any other."
+    assert "not significant" in said[1]
+
+
+def test_the_best_learner_depends_on_the_world():
+    rows = scores(a=HIGH, b=LOW)
+    rows += [one | {"environment": "elsewhere"} for one in scores(a=LOW, b=HIGH)]
+    found = material(rows)
+    top = plain_words(headline(found.judged, found.looks))
+    assert top == "The best learner depends on the world: a on world; b on elsewhere."
+
+
+def test_learners_below_the_floor_are_named():
+    _, said, _ = told(scores(good=HIGH, poor=[0.1] * 10, random=[0.2] * 10))
+    assert "good is 60.8 points above random, which learns nothing." in said
+    assert "poor earns no more than acting at random." in said
+
+
+def test_a_floor_above_every_learner():
+    top, said, comparison = told(scores(a=LOW, b=[x - 0.1 for x in LOW], random=HIGH))
+    assert top == "a leads on world."
+    assert "a is 50.5 points below random, which learns nothing." in said
+    assert comparison.contrasts[0].found.difference.estimate == pytest.approx(-50.5)
+
+
+@pytest.mark.parametrize(("n", "pairs"), [(3, 1), (5, 1), (6, 1), (8, 6), (9, 6), (7, 3)])
+def test_how_many_seeds_a_test_takes(n, pairs):
+    """With n seeds the smallest p-value is 2 / 2^n, and Holm multiplies it by all pairs."""
+    agents = {1: 2, 3: 3, 6: 4}[pairs]
+    names = [f"agent{k}" for k in range(agents)]
+    rows = [row(name, s, 0.9 - 0.2 * k) for k, name in enumerate(names) for s in range(n)]
+    top, said, comparison = told(rows)
+    possible = pairs * 2 / 2**n < 0.05
+    assert comparison.decidable == possible
+    assert comparison.contrasts[0].significant == possible
+    assert ("too few to prove it" in top) == (not possible)
+    least = next(k for k in range(1, 99) if pairs * 2 / 2**k < 0.05)
+    assert comparison.needed_seeds == least
+    if not possible:
+        assert any(f"takes {least} seeds at least" in words for words in said)
+
+
+def test_agents_are_compared_on_the_seeds_that_both_have():
+    rows = scores(a=HIGH, b=LOW)
+    rows = [one for one in rows if not (one["agent"] == "b" and one["seed"] < 3)]
+    _, said, comparison = told(rows)
+    (contrast,) = comparison.contrasts
+    assert contrast.found.n == 7
+    gap = sum(a - b for a, b in zip(HIGH[3:], LOW[3:], strict=True)) / 7
+    assert contrast.found.difference.estimate == pytest.approx(100 * gap)
+    assert "7 paired seeds" in said[1]
+
+
+def test_without_an_oracle_rewards_are_compared():
+    rows = [
+        row(name, seed, None, total_reward=reward, total_mean_reward=None)
+        for name, reward in (("a", 60.0), ("b", 30.0))
+        for seed in range(8)
+    ]
+    top, said, comparison = told(rows)
+    assert top == "a leads on world."
+    assert said[0].startswith("a earns 0.6000 a step")
+    assert "This world has no oracle" in said[-1]
+    assert comparison.ranking[0].score.estimate == pytest.approx(0.6)
+
+
+def test_nothing_at_all():
+    found = material([])
+    assert plain_words(headline(found.judged, found.looks)) == "Nothing has been run yet."
