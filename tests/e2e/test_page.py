@@ -88,10 +88,9 @@ def test_the_heat_map_marks_the_best_cell_and_the_theorem(opened, rich_study):
     assert 50 * 4 ** star["x"][0] == pytest.approx(W, rel=1e-3)
     results = wd.load_results(rich_study).filter(horizon=800, agent_id="swucrl2-cw")
     means = results.select("widening", "window", "regret").group_by("widening", "window").mean()
-    means = means.sort("regret")
-    first = means.row(0, named=True)
-    assert ([50, 200][int(x)], [0.05, 0.4][int(y)]) == (first["window"], first["widening"])
-    assert min(v for row in z for v in row) == pytest.approx(first["regret"], rel=1e-4)
+    best = means.filter(window=[50, 200][int(x)], widening=[0.05, 0.4][int(y)])["regret"][0]
+    assert best == pytest.approx(means["regret"].min(), rel=1e-12)
+    assert min(v for row in z for v in row) == pytest.approx(best, rel=1e-4)
 
 
 def test_the_key_and_the_views_by_keyboard(visit, page_file):
@@ -220,7 +219,7 @@ def test_hostile_labels_run_nothing_and_load_nothing(visit, tmp_path, width):
     assert f"psrl {studies.HOSTILE}" in labels
     page.locator("[data-chart]").first.hover()
     shown = "".join(page.locator("[data-chart] svg text").all_text_contents())
-    assert "</b> ${1+1} @agent-0" in shown, "it is shown letter by letter"
+    assert "psrl </script><img src=x" in shown, "it is shown letter by letter"
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     with page.expect_download() as download:
         page.locator("#numbers [data-csv]").first.click()
