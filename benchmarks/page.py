@@ -18,6 +18,7 @@ TITLES = {
     "startup": "Starting up",
     "oracle": "The certified oracle",
     "learning": "Learners",
+    "reports": "Reports",
 }
 HEAD = """\
 # Benchmarks
