@@ -102,9 +102,8 @@ class Life:
     agent: Agent
     units: Units
     pending: Pending | None
-    advised: NDArray[np.int64]
-    since: int
-    """The step after which it was replayed: that of a snapshot, or of the base."""
+    replayed: int
+    """How many steps it was led through, since a snapshot or since its configuration."""
 
 
 def bases(
@@ -188,7 +187,7 @@ def live_through(
     if agent is None:
         agent = started(journal, base, kind)
     units = base.created.units(agent)
-    return _continued(agent, units, history(journal, base.agent, since, last), since)
+    return _continued(agent, units, history(journal, base.agent, since, last))
 
 
 def started(journal: Journal, base: Base, kind: type[Agent] | None = None) -> Agent:
@@ -218,15 +217,15 @@ def _resumed(base: Base, kind: type[Agent] | None, state: bytes) -> Agent:
     return (kind if kind and kind.id == fresh else agents.get(fresh)).from_state(state)
 
 
-def _continued(agent: Agent, units: Units, past: History, since: int) -> Life:
+def _continued(agent: Agent, units: Units, past: History) -> Life:
     pending = None
     if past.ids.size and not past.ended[-1]:
         pending = Pending(int(past.ids[-1]), int(past.states[-1]), int(past.advised[-1]))
     steps = past.steps(agent.space, units)
-    advised = replay(agent, steps.part(0, -1 if pending else None))
+    replay(agent, steps.part(0, -1 if pending else None))
     if pending:
         agent.act(pending.state)
-    return Life(agent, units, pending, advised, since)
+    return Life(agent, units, pending, past.ids.size)
 
 
 def reach(agent: Agent) -> float:

@@ -293,7 +293,7 @@ class Session:
             makers.forget()
             self.base = bases(self.journal, {name: makers}, agent=self.base.agent)[name]
             self._life = live_through(self.journal, self.base, self._kind)
-            self._snapshots = Snapshots(self._life.advised.size)
+            self._snapshots = Snapshots(self._life.replayed)
         return self._life
 
     @contextmanager
