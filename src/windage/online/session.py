@@ -17,7 +17,7 @@ from typing import Any, Self
 import msgspec
 
 from windage.agents import Agent
-from windage.errors import CallOrderError, InputError, JournalError
+from windage.errors import CallOrderError, HorizonReached, InputError, JournalError
 from windage.inputs import as_integer, shown
 from windage.online.answers import Decision, Fallback, Receipt, as_action, as_key, as_state
 from windage.online.events import CONFIGURED, DECIDED, EXPIRED, OBSERVED, Event
@@ -122,7 +122,7 @@ class Session:
         with self._changing(life):
             if given_up is not None:
                 life.agent.withdraw()
-            action = life.agent.act(s)
+            action = self._act(life.agent, s)
             if given_up is not None:
                 self.journal.append(self.base.agent, EXPIRED, step=given_up.id)
             self._note_makers()
@@ -135,6 +135,17 @@ class Session:
             life.pending = Pending(n, s, action)
         self._noted = self.by_fallback
         return Decision(n, s, action, self.space.action_name(s, action), key)
+
+    def _act(self, agent: Agent, s: int) -> int:
+        try:
+            return agent.act(s)
+        except HorizonReached as err:
+            raise HorizonReached(
+                err.problem,
+                field=str(self.journal.path),
+                fix="switch to a larger horizon: `windage live switch JOURNAL --set horizon=T "
+                "--apply`; with wd.Doubling there is none",
+            ) from None
 
     def observe(
         self,

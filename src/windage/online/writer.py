@@ -62,7 +62,7 @@ class Writer(Journal):
         self._con: sqlite3.Connection | None = None
         self.is_failing = False
         """Whether the last attempt to write an event has failed."""
-        self._depth = 0
+        self._is_open = False  # a block of `writing`
         self._failed: sqlite3.Error | None = None
         self._touched: list[Touched] = []
         self._pid = os.getpid()
@@ -147,30 +147,41 @@ class Writer(Journal):
         Blocks inside others share the outermost one's commit; if it fails, all of `who` hear of it.
         """
         with self.lock:
-            self._connection()
-            if self._depth == 0:
-                before, self._touched, self._failed = (self.n, self.chain), [], None
-            if who is not None and (not self._touched or self._touched[-1] is not who):
-                self._touched.append(who)
-            self._depth += 1
+            con = self._connection()
+            if self._is_open and (con.in_transaction or self._failed is not None):
+                with self._inside(who):
+                    yield
+                return
+            before = (self.n, self.chain)
             try:
-                if self._depth == 1:
-                    self._execute("BEGIN IMMEDIATE")
+                self._is_open, self._failed = True, None
+                self._touched = [] if who is None else [who]
+                self._execute("BEGIN IMMEDIATE")
                 yield
-                if self._depth == 1:
-                    if self._failed is not None:
-                        raise self._unwritable(self._failed)
-                    self._execute("COMMIT")
-                    self.is_failing = self.is_failing and self.n == before[0]
-                    self._head.write(self.n, self.chain)
+                if self._failed is not None:
+                    raise self._unwritable(self._failed)
+                self._execute("COMMIT")
+                self.is_failing = self.is_failing and self.n == before[0]
+                self._head.write(self.n, self.chain)
             except BaseException:
-                if self._depth == 1:
-                    self._undo(before)
-                elif who is not None:
-                    who.reset()
+                self._undo(before)
                 raise
             finally:
-                self._depth -= 1
+                self._is_open = False
+
+    @contextmanager
+    def _inside(self, who: Touched | None) -> Iterator[None]:
+        """Write inside another block, which commits; one that has failed takes no more."""
+        if self._failed is not None:
+            raise self._unwritable(self._failed)
+        if who is not None:
+            self._touched.append(who)
+        try:
+            yield
+        except BaseException:
+            if who is not None:
+                who.reset()
+            raise
 
     def _execute(self, statement: str, values: tuple[Any, ...] = ()) -> None:
         try:
@@ -180,11 +191,14 @@ class Writer(Journal):
             raise self._unwritable(err) from None
 
     def _undo(self, before: tuple[int, bytes]) -> None:
-        self.n, self.chain = before
-        con = self._connection()
-        with suppress(sqlite3.Error):  # SQLite has taken it back itself
+        """Go back to where the journal stands; a commit that was only interrupted has happened."""
+        con, attempted, last = self._connection(), (self.n, self.chain), None
+        with suppress(sqlite3.Error):  # SQLite may have taken it back itself, or be past reading
             if con.in_transaction:
                 con.execute("ROLLBACK")
+            last = con.execute("SELECT n, chain FROM events ORDER BY n DESC LIMIT 1").fetchone()
+        self.n, self.chain = attempted if last == attempted else before
+        self._failed = None
         for who in self._touched:
             who.reset()
 

@@ -120,3 +120,17 @@ def test_switches_that_are_refused(path):
         with pytest.raises(wd.CallOrderError, match=f"decision {d.id} is waiting"):
             live.switch(swucrl(window=20))
         assert live.journal.n == n + 1
+
+
+def test_a_horizon_that_has_come_is_moved_by_a_switch(path):
+    def make(horizon):
+        return wd.UCRL2(SPACE, horizon=horizon)
+
+    with wd.online.open(path, make(20)) as live:
+        done, s = loop(live, 20)
+        with pytest.raises(wd.HorizonReached, match="switch"):
+            live.decide(s)
+        assert live.switch(make(500)).carried == 20
+        loop(live, 5, start=20, s=s)
+    assert verify(path).is_sound
+    assert len(done) == 20
