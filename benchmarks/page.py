@@ -19,6 +19,7 @@ TITLES = {
     "oracle": "The certified oracle",
     "learning": "Learners",
     "reports": "Reports",
+    "studies": "Studies",
 }
 HEAD = """\
 # Benchmarks
