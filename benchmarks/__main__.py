@@ -12,7 +12,17 @@ import numba
 import numpy as np
 
 import windage
-from benchmarks import learning, oracle, page, reports, startup, stepping, studies
+from benchmarks import (
+    adapters,
+    inspection,
+    learning,
+    oracle,
+    page,
+    reports,
+    startup,
+    stepping,
+    studies,
+)
 
 GROUPS = {
     "stepping": stepping.measure,
@@ -21,6 +31,8 @@ GROUPS = {
     "learning": learning.measure,
     "studies": studies.measure,
     "reports": reports.measure,
+    "adapters": adapters.measure,
+    "inspection": inspection.measure,
 }
 
 

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from windage.logs.blocks import Blocks
+from windage.logs.still import Still
 from windage.streams import stream
 
 __all__ = ["Estimate", "budgets", "finest"]
@@ -74,57 +75,22 @@ def _covered(blocks: Blocks) -> float:
 
 def budgets(blocks: Blocks, seed: int, draws: int) -> tuple[Estimate, Estimate]:
     """Return the estimates of B_r and B_p, in blocks as given."""
-    visits, pair = blocks.visits, blocks.cell_pair
-    both = (visits[1:] >= _LEAST) & (visits[:-1] >= _LEAST)
-    found = _sums(blocks, blocks.sums, blocks.moves, both)
-    total = np.maximum(visits.sum(axis=0), 1)
-    mean = blocks.sums.sum(axis=0) / total
-    spread = np.sqrt(np.maximum(blocks.squares.sum(axis=0) / total - mean**2, 0.0))
-    two_valued = np.abs(blocks.squares - blocks.sums).sum() <= 1e-9 * total.sum()
-    share = blocks.moves.sum(axis=0) / total[pair]
-    left = _left(blocks, share)
+    both = (blocks.visits[1:] >= _LEAST) & (blocks.visits[:-1] >= _LEAST)
+    found, still = _sums(blocks, both), Still(blocks)
     null = np.empty((2, draws))
     for k in range(draws):
-        rng = stream(seed, "logs.null", k)
-        if two_valued:
-            sums = rng.binomial(visits.astype(np.int64), np.clip(mean, 0.0, 1.0)).astype(np.float64)
-        else:
-            sums = visits * mean + np.sqrt(visits) * spread * rng.standard_normal(visits.shape)
-        null[:, k] = _sums(blocks, sums, _drawn(blocks, left, rng), both)
+        null[:, k] = _sums(still.drawn(stream(seed, "logs.null", k)), both)
     null.sort(axis=1)
     facts = blocks.count, _covered(blocks)
     return Estimate(found[0], null[0], *facts), Estimate(found[1], null[1], *facts)
 
 
-def _sums(
-    blocks: Blocks, sums: Reals, moves: Reals, both: NDArray[np.bool_]
-) -> tuple[float, float]:
+def _sums(blocks: Blocks, both: NDArray[np.bool_]) -> tuple[float, float]:
     """Return the two sums over time of the largest difference over pairs."""
     visits = np.maximum(blocks.visits, 1)
-    rewards = np.abs(np.diff(sums / visits, axis=0))
-    rows = blocks.per_pair(np.abs(np.diff(moves / visits[:, blocks.cell_pair], axis=0)))
+    rewards = np.abs(np.diff(blocks.sums / visits, axis=0))
+    moves = np.diff(blocks.moves / visits[:, blocks.cell_pair], axis=0)
+    rows = blocks.per_pair(np.abs(moves))
     largest = (np.where(both, table, 0.0).max(axis=1, initial=0.0) for table in (rewards, rows))
     r, p = (float(each.sum()) for each in largest)
     return r, p
-
-
-def _left(blocks: Blocks, share: Reals) -> Reals:
-    """Return the probability of each cell given that no cell of its pair before it was drawn."""
-    before = np.cumsum(share) - share
-    before -= before[blocks.starts][blocks.cell_pair]
-    left = np.clip(share / np.maximum(1.0 - before, 1e-300), 0.0, 1.0)
-    left[np.append(blocks.starts[1:], share.size) - 1] = 1.0  # what is left, whatever rounding did
-    return np.asarray(left)
-
-
-def _drawn(blocks: Blocks, left: Reals, rng: np.random.Generator) -> Reals:
-    """Return moves of every block, drawn from one row a pair: binomials, cell after cell."""
-    pair = blocks.cell_pair
-    rank = np.arange(pair.size) - blocks.starts[pair]
-    moves, rest = np.zeros(blocks.moves.shape), blocks.visits.astype(np.int64)
-    for step in range(int(rank.max(initial=0)) + 1):
-        cells = np.flatnonzero(rank == step)
-        drawn = rng.binomial(rest[:, pair[cells]], left[cells])
-        moves[:, cells] = drawn
-        rest[:, pair[cells]] -= drawn
-    return moves

@@ -257,7 +257,7 @@ def inspect(
     tell("testing halves of windows")
     tests = half_tests(blocks)
     tell("cutting into stretches")
-    segmentation = segment(blocks)
+    segmentation = segment(blocks, seed)
     tell("fitting a model")
     fitted = fit(log, counted=blocks)
     tell("drawing logs of a world that stands still")

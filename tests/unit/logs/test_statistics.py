@@ -121,7 +121,7 @@ def test_a_jump_is_found_where_it_is_and_named():
         assert drift.p_value < 1e-6
     cuts = segment(blocks).cuts
     assert len(cuts) == 1
-    assert abs(cuts[0] - 8001) <= 20_000 / 256
+    assert abs(cuts[0] - 8001) <= 20_000 / 128
 
 
 def test_false_alarms_are_as_rare_as_promised():
@@ -134,25 +134,32 @@ def test_false_alarms_are_as_rare_as_promised():
     for seed in range(count):
         blocks = count_blocks(simulated(still(4000, seed), seed))
         alarms += bool(half_tests(blocks).drifts(blocks.ends))
-        cuts += bool(segment(blocks).cuts)
+        cuts += seed < 24 and bool(segment(blocks, seed).cuts)
     assert alarms <= 12 * count / 60
-    assert cuts <= 2
+    assert cuts <= 7  # of 24, one in twenty each: p < 2e-5 beyond that
 
 
-def literal_cost(log, blocks, variance, start, end):
-    """Minus the likelihood of a stretch, and what it pays for its numbers, by hand."""
+def literal_cost(log, blocks, variance, start, end, visits):
+    """Minus the log-likelihood of a stretch, visit by visit: each predicted from those before it.
+
+    A row is a Polya urn that starts with so many balls, in the proportions of the whole log; a mean
+    reward is learned from a first guess that is worth as many visits.
+    """
     rows = slice(0 if start == 0 else blocks.ends[start - 1], blocks.ends[end - 1])
     cost = 0.0
     for pair in np.unique(log.pairs[rows]):
+        everywhere = log.pairs == pair
+        nexts = np.bincount(log.nexts[everywhere], minlength=log.space.n_states)
+        urn = visits * nexts / nexts.sum()
+        guess, worth = log.rewards[everywhere].mean(), visits
+        left, v = 1 - explained(log, pair), variance[pair]
         here = log.pairs[rows] == pair
-        n = here.sum()
-        counts = np.bincount(log.nexts[rows][here])
-        counts = counts[counts > 0]
-        cost -= (counts * np.log(counts / n)).sum()
-        r = log.rewards[rows][here]
-        left = 1 - explained(log, pair)
-        cost += left * ((r - r.mean()) ** 2).sum() / (2 * variance[pair])
-        cost += 0.5 * (counts.size - 1 + left) * np.log1p(n)
+        for s, r in zip(log.nexts[rows][here], log.rewards[rows][here], strict=True):
+            cost -= np.log(urn[s] / urn.sum())
+            urn[s] += 1
+            spread = v * (1 + 1 / worth)
+            cost += left * 0.5 * ((r - guess) ** 2 / spread + np.log(spread / v))
+            guess, worth = (guess * worth + r) / (worth + 1), worth + 1
     return cost
 
 
@@ -174,8 +181,8 @@ def test_what_the_next_state_explains_of_a_reward_is_not_counted_twice():
         states = rng.integers(3, size=1501)
         log = Log.from_arrays(states[:-1], np.zeros(1500, int), states[1:] / 2, states[1:])
         assert count_blocks(log).explained == pytest.approx(np.ones(3))
-        cuts += len(segment(count_blocks(log)).cuts)
-    assert cuts <= 2
+        cuts += bool(segment(count_blocks(log)).cuts)
+    assert cuts <= 6  # of 20, one in twenty each: p < 1e-4 beyond; counted twice, most are cut
 
 
 def test_the_cuts_are_the_best_of_all():
@@ -188,21 +195,26 @@ def test_the_cuts_are_the_best_of_all():
         paid = [log.rewards[100 * k : 100 * (k + 1)][at] for k, at in enumerate(here)]
         spread = sum(((r - r.mean()) ** 2).sum() for r in paid if r.size)
         variance[pair] = spread / sum(r.size - 1 for r in paid if r.size)
-    best, where = np.inf, None
-    for count in range(8):
-        for cuts in combinations(range(1, 8), count):
-            edges = [0, *cuts, 8]
-            cost = sum(
-                literal_cost(log, blocks, variance, a, b)
-                for a, b in zip(edges, edges[1:], strict=False)
-            )
-            cost += 2.5 * np.log(8) * count
-            if cost < best:
-                best, where = cost, cuts
+    costs = {
+        (a, b, worth): literal_cost(log, blocks, variance, a, b, worth)
+        for worth in (1.0, 10.0, 50.0)
+        for a, b in combinations(range(9), 2)
+    }
+    gains = {}
+    for worth in (1.0, 10.0, 50.0):
+        best, where = np.inf, None
+        for count in range(8):
+            for cuts in combinations(range(1, 8), count):
+                edges = [0, *cuts, 8]
+                cost = sum(costs[a, b, worth] for a, b in zip(edges, edges[1:], strict=False))
+                cost += np.log(8) * count
+                if cost < best:
+                    best, where = cost, cuts
+        gains[worth] = costs[0, 8, worth] - best, where
+    gain, where = max(gains.values())
     found = segment(blocks)
     assert found.cuts == [int(blocks.ends[k - 1]) + 1 for k in where]
-    whole = literal_cost(log, blocks, variance, 0, 8)
-    assert found.gain == pytest.approx(whole - best, rel=1e-9, abs=1e-9)
+    assert found.gain == pytest.approx(gain, rel=1e-9, abs=1e-9)
 
 
 def test_budgets_are_sums_of_largest_differences():
