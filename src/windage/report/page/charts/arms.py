@@ -146,7 +146,7 @@ def _sentence(
 ) -> str:
     blocks, arms = likely.shape
     label = cell.agent.label
-    circles = "Circles are what the first seed drew, darker where the block earned more."
+    circles = "Circles are what the first seed drew, stronger where the block earned more."
     if _is_uniform(likely):
         return (
             f"{label} never leaves equal shares: {blocks} blocks are too few for {arms} arms, so "

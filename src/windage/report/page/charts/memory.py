@@ -93,7 +93,7 @@ def _sentence(cell: Cell, left_out: int) -> str:
     gaps = (counts == 0).mean(axis=0)
     worst = int(np.where(never, -1.0, gaps).argmax())
     said = (
-        "Dark rows are pairs the learner knows well at that time, pale ones it must imagine: what "
+        "Strong colours are pairs the learner knows well at that time, faint ones it guesses: what "
         f"leaves the window is forgotten. Shown is one run (seed {seed})."
     )
     if never.any():
