@@ -23,6 +23,7 @@ from benchmarks import (
     stepping,
     studies,
 )
+from benchmarks import learning, online, oracle, page, reports, startup, stepping, studies
 
 GROUPS = {
     "stepping": stepping.measure,
@@ -33,6 +34,7 @@ GROUPS = {
     "reports": reports.measure,
     "adapters": adapters.measure,
     "inspection": inspection.measure,
+    "online": online.measure,
 }
 
 
