@@ -65,6 +65,7 @@ class Writer(Journal):
         self._is_open = False  # a block of `writing`
         self._failed: sqlite3.Error | None = None
         self._touched: list[Touched] = []
+        self._rows: list[tuple[Any, ...]] = []  # appended, and not given to SQLite yet
         self._pid = os.getpid()
         folder = self.path.absolute().parent
         if self.path.is_dir() or not folder.is_dir():
@@ -154,12 +155,13 @@ class Writer(Journal):
                 return
             before = (self.n, self.chain)
             try:
-                self._is_open, self._failed = True, None
+                self._is_open, self._failed, self._rows = True, None, []
                 self._touched = [] if who is None else [who]
                 self._execute("BEGIN IMMEDIATE")
                 yield
                 if self._failed is not None:
                     raise self._unwritable(self._failed)
+                self._flush()
                 self._execute("COMMIT")
                 self.is_failing = self.is_failing and self.n == before[0]
                 self._head.write(self.n, self.chain)
@@ -198,7 +200,7 @@ class Writer(Journal):
                 con.execute("ROLLBACK")
             last = con.execute("SELECT n, chain FROM events ORDER BY n DESC LIMIT 1").fetchone()
         self.n, self.chain = attempted if last == attempted else before
-        self._failed = None
+        self._failed, self._rows = None, []
         for who in self._touched:
             who.reset()
 
@@ -225,8 +227,25 @@ class Writer(Journal):
 
     def insert(self, row: tuple[Any, ...]) -> None:
         """Add an event that has its place and its chain already."""
-        self._execute(_INSERT, row)
+        self._rows.append(row)
         self.n, self.chain = row[0], row[-1]
+
+    def _flush(self) -> None:
+        """Give SQLite what was appended: together, and before anybody reads or commits."""
+        rows, self._rows = self._rows, []
+        try:
+            self._connection().executemany(_INSERT, rows)
+        except sqlite3.Error as err:
+            self._failed, self.is_failing = err, True
+            raise self._unwritable(err) from None
+
+    @contextmanager
+    def reading(self) -> Iterator[sqlite3.Connection]:
+        """Give the connection; what was appended so far can be read."""
+        if self._rows:
+            self._flush()
+        with super().reading() as con:
+            yield con
 
     def keep(self, agent: int, step: int, state: bytes) -> None:
         """Keep a snapshot: what the agent was after all steps up to `step`."""
