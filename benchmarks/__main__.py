@@ -16,6 +16,7 @@ from benchmarks import (
     adapters,
     inspection,
     learning,
+    online,
     oracle,
     page,
     reports,
@@ -23,7 +24,6 @@ from benchmarks import (
     stepping,
     studies,
 )
-from benchmarks import learning, online, oracle, page, reports, startup, stepping, studies
 
 GROUPS = {
     "stepping": stepping.measure,
