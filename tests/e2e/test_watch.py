@@ -16,7 +16,7 @@ import pytest
 import windage as wd
 from tests.e2e import studies
 from tests.e2e.commands import WINDAGE, refused
-from windage.report.watch import LOOPBACK, Watcher
+from windage.report.watch import LOOPBACK, Watcher, serve
 
 
 def study(seeds, horizon=400):
@@ -123,6 +123,14 @@ def test_it_answers_this_machine_only(here, watching):
             with socket.socket() as knock:
                 knock.settimeout(2)
                 assert knock.connect_ex((other, port)) != 0, f"it listens on {other}"
+
+
+def test_it_listens_on_the_loopback_address_only(here):
+    studies.run(study(1, horizon=50), "results")
+    server, watcher = serve("results")
+    watcher.close()
+    with server:
+        assert server.socket.getsockname()[0] == "127.0.0.1"
 
 
 def test_what_is_refused(here, capsys):

@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.unit.report.page.frames import material, row, scores
@@ -150,6 +150,7 @@ def test_labels_never_touch_and_stay_inside(wanted):
     assert all(-1e-9 <= place <= 300 + 1e-9 for place in placed)
 
 
+@example("<a href='javascript:alert(1)'>a</a>", 40)
 @given(st.text(max_size=80), st.integers(4, 40))
 def test_shown_names_have_no_tags_and_no_more_than_their_letters(text, longest):
     assert len(shortened(text, longest)) <= longest

@@ -10,10 +10,10 @@ import tomllib
 from html.parser import HTMLParser
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from tests.unit.report.page.frames import material, scores
+from tests.unit.report.page.frames import material, row, scores
 from windage.report.page.compose import compose
 from windage.report.page.html import render
 from windage.report.page.provenance import study_text
@@ -89,14 +89,16 @@ def test_nothing_of_the_day_or_the_machine_is_in_it(page):
 
 
 @settings(max_examples=20)
+@example("</script><script>alert(1)</script><img src=x onerror=alert(1)>")
 @given(st.text(max_size=60))
-def test_any_title_is_text(title):
-    found = material(scores(a=[0.5, 0.6]))
-    page = compose(found, title=title, provenance=[], study_file=title, wanted=2)
+def test_any_name_is_text(name):
+    found = material([row(f"agent {name}", seed, 0.5) for seed in range(2)])
+    page = compose(found, title=name, provenance=[("seeds", name)], study_file=name, wanted=2)
     text = render(page)
     assert Read(text).bad == []
     data = re.search(r'id="data">(.*?)</script>', text, re.DOTALL)[1]
-    json.loads(data)
+    tables = json.loads(data)["tables"]
+    assert any(f"agent {name}" in line for table in tables.values() for line in table["rows"])
     assert text.count("<script") == 3
 
 
