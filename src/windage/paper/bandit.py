@@ -110,8 +110,11 @@ def compute(effort: Effort) -> Result:
     kept = all(
         abs(one.slope_t.estimate - 2 / 3) < 0.05 and abs(one.slope_b.estimate - 1 / 3) < 0.08
         for one in hard
-    ) and all(one.slope_t.estimate < 2 / 3 + 0.05 for one in easy)
+    )
+    if longest >= HORIZONS[-1]:  # before, what waves do is no rate yet
+        kept &= all(one.slope_t.estimate < 2 / 3 + 0.05 for one in easy)
     worst = max(float(_over_rate(one.in_t, horizons, 3.0).max()) for one in found)
+    kept &= worst < 3
     shown = hard[0]
     return Result(
         name="bandit",

@@ -29,7 +29,7 @@ AGENTS = {
     "random": ("random", "nothing"),
 }
 
-LEAST = Least(1000, "the jumps would be a few steps apart")
+LEAST = Least(20_000, "nobody would have learned anything between two jumps")
 
 ABOUT = """
 Restarts and SW-UCRL have guarantees in l, the number of times the model changes. A model that

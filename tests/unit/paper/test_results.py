@@ -103,7 +103,7 @@ def test_averages_of_inventory_are_harmless_and_those_of_the_peril_are_not():
 @pytest.mark.parametrize(
     ("name", "least"),
     [("perils", 800), ("coverage", 1000), ("episodes", 100), ("span", 200), ("evi", 200),
-     ("regret", 200), ("benchmark", 50), ("borl", 500), ("bandit", 100_000), ("piecewise", 1000),
+     ("regret", 200), ("benchmark", 50), ("borl", 500), ("bandit", 100_000), ("piecewise", 20_000),
      ("inventory", 1000), ("rates", 100_000), ("tuning", 2000), ("figures", 500)],
 )  # fmt: skip
 def test_too_small_a_horizon_says_the_least_that_means_something(name, least):
@@ -116,7 +116,7 @@ def test_too_small_a_horizon_says_the_least_that_means_something(name, least):
 
 
 def test_too_few_seeds_are_refused():
-    with pytest.raises(wd.InputError, match="ask for 10 at the least"):
+    with pytest.raises(wd.InputError, match="ask for 20 at the least"):
         coverage.compute(Effort(seeds=3))
 
 
