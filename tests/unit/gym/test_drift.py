@@ -144,6 +144,19 @@ def test_the_slip_changes_with_the_clock_and_not_with_the_episode():
     assert env.t == 1
 
 
+def test_a_restart_that_takes_a_step_keeps_the_clocks_together():
+    lost = wd.gym.drift(
+        lakes(1.0, 1 / 3), wd.schedules.Steps([401]), horizon=800, restart="next-step"
+    )
+    problem = lost.problem()
+    run = wd.run(problem, wd.agents.make("random", problem.space, horizon=800), seed=0)
+    assert problem.ends > 50
+    assert lost.t in (800, 801)  # the last step may be a restart
+    pairs = problem.space.offsets[run.states[:-1]] + run.actions
+    for t in range(1, 801):  # a wrong clock plays moves that the model of the time does not know
+        assert lost.model.at(t).transitions[pairs[t - 1], run.states[t]] > 0
+
+
 def test_the_environment_is_left_as_it_was():
     envs = lakes(1.0, 1 / 3)
     before = [repr(env.unwrapped.P) for env in envs]

@@ -88,6 +88,8 @@ def test_the_mask_is_the_action_set_and_samples_honour_it():
         drawn[state].add(int(action))
         state, _, _, _, info = env.step(action)
     assert drawn == {0: {0, 1}, 1: {0, 1, 2}, 2: {0}}
+    env.reset(options={"state": 2})
+    assert {int(env.action_space.sample()) for _ in range(20)} == {0}
     assert env.action_space.sample(mask=np.array([0, 0, 1], dtype=np.int8)) == 2
 
 
