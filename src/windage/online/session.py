@@ -9,7 +9,7 @@ it is dropped and read again.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from types import TracebackType
 from typing import Any, Self
@@ -119,7 +119,8 @@ class Session:
                 field="decide",
                 fix='observe it, give it up with expire(), or open the journal with missing="skip"',
             )
-        with self._changing(life):
+
+        def decided() -> None:
             if given_up is not None:
                 life.agent.withdraw()
             action = self._act(life.agent, s)
@@ -129,11 +130,13 @@ class Session:
             if self.by_fallback > self._noted:
                 more = f"{self.by_fallback - self._noted} decisions were made by the fallback"
                 self.journal.reject(self.base.agent, "fallback", more)
-            n = self.journal.append(
-                self.base.agent, DECIDED, state=s, action=action, key=key
-            )  # fmt: skip
+            n = self.journal.append(self.base.agent, DECIDED, state=s, action=action, key=key)
             life.pending = Pending(n, s, action)
+
+        self._change(life, decided)
         self._noted = self.by_fallback
+        assert life.pending is not None
+        n, _, action = life.pending
         return Decision(n, s, action, self.space.action_name(s, action), key)
 
     def _act(self, agent: Agent, s: int) -> int:
@@ -185,11 +188,14 @@ class Session:
         if life.pending is not None and life.pending.id == number:
             _, s, advised = life.pending
             played = advised if action is None else as_action(self.space, s, action)
-            with self._changing(life):
+
+            def learned() -> None:
                 life.agent.observe(s, played, life.units.inward(value), after)
                 self._append_outcome(number, played, value, after, used=1)
                 life.pending = None
                 self._snapshots.keep(self.journal, self.base.agent, life.agent, number)
+
+            self._change(life, learned)
             return Receipt(number, "learned")
         decided = self._event(number)
         assert decided.state is not None
@@ -243,10 +249,13 @@ class Session:
                     where=f"decision {number}",
                     fix="give up the decision that is waiting: see pending",
                 )
-            with self._changing(life):
+
+            def given_up() -> None:
                 life.agent.withdraw()
                 self.journal.append(self.base.agent, EXPIRED, step=number)
                 life.pending = None
+
+            self._change(life, given_up)
 
     def switch(self, agent: Agent, *, dry_run: bool = False) -> Rehearsal:
         """Let another agent go on from here, after it was tried on the history.
@@ -307,12 +316,10 @@ class Session:
             self._snapshots = Snapshots(self._life.replayed)
         return self._life
 
-    @contextmanager
-    def _changing(self, life: Life) -> Iterator[None]:
+    def _change(self, life: Life, work: Callable[[], None]) -> None:
         """Change the agent and the journal together: while it lasts, the agent is nobody's."""
         self._life = None
-        with self.journal.writing(self):
-            yield
+        self.journal.write(self, work)
         self._life = life
 
     def _append_outcome(

@@ -10,7 +10,7 @@ import os
 import sqlite3
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Protocol
@@ -148,10 +148,11 @@ class Writer(Journal):
         Blocks inside others share the outermost one's commit; if it fails, all of `who` hear of it.
         """
         with self.lock:
-            con = self._connection()
-            if self._is_open and (con.in_transaction or self._failed is not None):
-                with self._inside(who):
-                    yield
+            self._connection()
+            if self._is_inside():
+                if who is not None:
+                    self._touched.append(who)
+                yield
                 return
             before = (self.n, self.chain)
             try:
@@ -171,19 +172,27 @@ class Writer(Journal):
             finally:
                 self._is_open = False
 
-    @contextmanager
-    def _inside(self, who: Touched | None) -> Iterator[None]:
-        """Write inside another block, which commits; one that has failed takes no more."""
+    def write(self, who: Touched, work: Callable[[], None]) -> None:
+        """Do some work in a `writing` block; inside another one it costs next to nothing."""
+        with self.lock:
+            if self._is_inside():
+                self._touched.append(who)
+                try:
+                    work()
+                except BaseException:
+                    who.reset()
+                    raise
+            else:
+                with self.writing(who):
+                    work()
+
+    def _is_inside(self) -> bool:
+        """Whether another block will commit; one that has failed takes no more."""
+        if not self._is_open:
+            return False
         if self._failed is not None:
             raise self._unwritable(self._failed)
-        if who is not None:
-            self._touched.append(who)
-        try:
-            yield
-        except BaseException:
-            if who is not None:
-                who.reset()
-            raise
+        return self._connection().in_transaction
 
     def _execute(self, statement: str, values: tuple[Any, ...] = ()) -> None:
         try:
