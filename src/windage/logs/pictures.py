@@ -12,6 +12,7 @@ from windage.logs.budgets import Estimate
 from windage.logs.halves import ALPHA
 from windage.logs.inspection import Inspection
 from windage.report.panels import COLOURS, GREY
+from windage.spaces import StateActions
 
 __all__ = ["budgets_figure", "changes_figure", "evidence_figure", "pairs_figure", "visits_figure"]
 
@@ -66,13 +67,13 @@ def pairs_figure(found: Inspection) -> Figure:
     rewards = np.array([one.rewards for one in models])
     low, high = found.log.reward_range
     for k, pair in enumerate(_most(np.ptp(rewards, axis=0))):
-        style = {"color": COLOURS[k % 7], "lw": 1.5, "label": _short(space.describe(int(pair)))}
+        style = {"color": COLOURS[k % 7], "lw": 1.5, "label": _short(_named(space, int(pair)))}
         left.plot(times, low + (high - low) * rewards[:, pair], **style)
     left.set_title("mean rewards of the fitted model", loc="left", fontsize=10)
     cells = found.blocks.cell_pair, found.blocks.cell_next
     rows = np.array([_entries(one.transitions, *cells) for one in models])
     for k, cell in enumerate(_most(np.ptp(rows, axis=0))):
-        name = f"{space.describe(int(cells[0][cell]))} to {space.state_name(int(cells[1][cell]))}"
+        name = f"{_named(space, int(cells[0][cell]))}: to {space.state_name(int(cells[1][cell]))}"
         right.plot(times, rows[:, cell], color=COLOURS[k % 7], lw=1.5, label=_short(name))
     right.set_title("transitions of the fitted model", loc="left", fontsize=10)
     for axes in (left, right):
@@ -93,7 +94,7 @@ def visits_figure(found: Inspection) -> Figure:
         np.log10(1 + visits[:, order].T), aspect="auto", cmap="viridis", interpolation="nearest",
         extent=(0, found.log.steps, order.size - 0.5, -0.5),
     )  # fmt: skip
-    axes.set_yticks(range(order.size), [_short(space.describe(int(p))) for p in order], fontsize=7)
+    axes.set_yticks(range(order.size), [_short(_named(space, int(p))) for p in order], fontsize=7)
     bar = figure.colorbar(image, ax=axes, pad=0.01)
     ticks = list(range(int(np.ceil(np.log10(1 + visits.max()))) + 1))
     bar.set_ticks(ticks, labels=[f"{10**k - 1:,}" for k in ticks])
@@ -137,6 +138,10 @@ def _timed(axes: Any, found: Inspection) -> None:
     beside = len(axes.figure.axes) > 1 and not axes.images
     steps = np.unique(np.linspace(1, log.steps, 3 if beside else 5).astype(np.int64))
     axes.set_xticks(steps, [log.when(int(step)) for step in steps], fontsize=8)
+    labels = axes.get_xticklabels()
+    if len(labels) > 1:  # inside the panel, so that neighbours do not meet
+        labels[0].set_ha("left")
+        labels[-1].set_ha("right")
 
 
 def _legend(axes: Any) -> None:
@@ -151,6 +156,14 @@ def _entries(
     rows: object, pairs: NDArray[np.int64], nexts: NDArray[np.int64]
 ) -> NDArray[np.float64]:
     return np.asarray(rows[pairs, nexts]).ravel()  # type: ignore[index]
+
+
+def _named(space: StateActions, pair: int) -> str:
+    """Return a pair by its names, or by its numbers if it has none."""
+    if space.state_names is None and space.action_names is None:
+        return space.describe(pair)
+    s, a = int(space.state_of[pair]), int(space.action_of[pair])
+    return f"{space.state_name(s)}; {space.action_name(s, a)}"
 
 
 def _short(text: str) -> str:
