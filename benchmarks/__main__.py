@@ -20,6 +20,7 @@ from benchmarks import (
     oracle,
     page,
     reports,
+    scales,
     startup,
     stepping,
     studies,
@@ -35,6 +36,7 @@ GROUPS = {
     "adapters": adapters.measure,
     "inspection": inspection.measure,
     "online": online.measure,
+    "scales": scales.measure,
 }
 
 

@@ -10,7 +10,7 @@ import time
 from benchmarks.protocol import tables
 from benchmarks.protocol.configurations import RIVALS, fixed
 from benchmarks.protocol.problems import SETS
-from benchmarks.protocol.runs import OutOfTimeError, load, run_all, run_grid
+from benchmarks.protocol.runs import OutOfTimeError, run_all, run_grid
 from benchmarks.protocol.variants import VARIANTS
 from benchmarks.protocol.versions import VERSIONS
 
@@ -25,29 +25,19 @@ def main() -> int:
     given = parser.parse_args()
     until = time.monotonic() + 60.0 * given.minutes
     try:
-        for name, (problems, seeds) in SETS.items():
-            if given.only in (None, name):
-                for problem in problems[:: -1 if given.backwards else 1]:
-                    horizon = problem.make().horizon
-                    run_all(name, problem, RIVALS, seeds, until)
-                    run_grid(name, problem, fixed(horizon), seeds, until)
-                    _say(name, problem.name)
+        for name in SETS if given.only is None else [given.only]:
+            problems, seeds = SETS[name]
+            learners = VERSIONS if name == "test" else VARIANTS
+            for problem in problems[:: -1 if given.backwards else 1]:
+                run_all(f"{name}-learner", problem, learners, seeds, until)
+                run_all(name, problem, RIVALS, seeds, until)
+                run_grid(name, problem, fixed(problem.make().horizon), seeds, until)
+                print(f"{name}: {problem.name}", file=sys.stderr, flush=True)
         if given.only is None:
-            for file, (problems, seeds), makers in (
-                ("variants", SETS["tuning"], VARIANTS),
-                ("versions", SETS["test"], VERSIONS),
-            ):
-                for problem in problems:
-                    run_all(file, problem, makers, seeds, until)
             tables.main()
     except OutOfTimeError:
         return 3  # more to do
     return 0
-
-
-def _say(name: str, problem: str) -> None:
-    n = len(load(name)[problem])
-    print(f"{name}: {problem}: {n} configurations", file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

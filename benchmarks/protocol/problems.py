@@ -24,6 +24,11 @@ class Problem:
     drift: str
     make: Callable[[], wd.DriftingMDP]
 
+    @property
+    def long(self) -> bool:
+        """Whether it has more than 5,000 steps: too many for what runs step by step."""
+        return self.make().horizon > 5000
+
 
 def _env(name: str, drift: str, id: str, horizon: int, **options: object) -> Problem:  # noqa: A002
     return Problem(name, drift, lambda: wd.envs.make(id, horizon=horizon, **options))

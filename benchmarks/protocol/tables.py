@@ -162,8 +162,8 @@ def _ablations(found: Regrets, problems: list[Problem]) -> str:
 
 def main() -> None:
     test, tuning = SETS["test"][0], SETS["tuning"][0]
-    found = merged("test", "versions")
-    tuned = merged("tuning", "variants")
+    found = merged("test", "test-learner")
+    tuned = merged("tuning", "tuning-learner")
     write(
         {
             "losses": _losses(found, test),

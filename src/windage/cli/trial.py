@@ -113,6 +113,7 @@ def trial(
         details = ", ".join(f"{name} {value}" for name, value in labels.items())
         figure = regret_figure(run, regret, title, agent=agent, details=details)
         save_figure(figure, target)
+        memory = _draw_memory(learner, title, target)
     print_text(f"{title}: {summary}" if summary else title)
     print_text(f"{agent}: {_summary(type(learner))}")
     table = [*_result(run, regret), *([name, value] for name, value in labels.items())]
@@ -122,6 +123,19 @@ def trial(
     if regret.total < 0:
         print_text(regret.explain())
     print(f"picture: {target}")
+    if memory is not None:
+        print(f"how fast the world forgets: {memory}")
+
+
+def _draw_memory(learner: Any, title: str, target: Path) -> Path | None:
+    """Draw the weights over windows, of a learner that has them; returns where the picture is."""
+    from windage.report import forgetting_figure, save_figure
+
+    if not hasattr(learner, "forgetting"):
+        return None
+    place = target.with_stem(f"{target.stem}-memory")
+    save_figure(forgetting_figure(learner.forgetting(), learner.horizon, title), place)
+    return place
 
 
 class _Pace:

@@ -77,7 +77,7 @@ class Scales:
     ...     scales.add(t % 2, float(t < 30), 1 - t % 2)
     >>> scales.visits[:, 0].tolist(), scales.rewards[:, 0].tolist()
     ([2, 2], [0.0, 0.0])
-    >>> scales.weights[1][0] > 0.9  # the shorter window saw the rewards change
+    >>> bool(scales.weights[1][0] > 0.9)  # the shorter window saw the rewards change
     True
     """
 
