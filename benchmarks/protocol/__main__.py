@@ -28,7 +28,9 @@ def main() -> int:
         for name in SETS if given.only is None else [given.only]:
             problems, seeds = SETS[name]
             learners = VERSIONS if name == "test" else VARIANTS
-            for problem in problems[:: -1 if given.backwards else 1]:
+            if given.backwards:  # but the longest last, as they are
+                problems = sorted(problems[::-1], key=lambda problem: "long" in problem.name)
+            for problem in problems:
                 run_all(f"{name}-learner", problem, learners, seeds, until)
                 run_all(name, problem, RIVALS, seeds, until)
                 run_grid(name, problem, fixed(problem.make().horizon), seeds, until)
