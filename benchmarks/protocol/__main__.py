@@ -22,14 +22,19 @@ def main() -> int:
     parser.add_argument(
         "--backwards", action="store_true", help="last problems first, beside another process"
     )
+    parser.add_argument("--tables", action="store_true", help="only write the tables")
     given = parser.parse_args()
+    if given.tables:
+        tables.main()
+        return 0
     until = time.monotonic() + 60.0 * given.minutes
     try:
         for name in SETS if given.only is None else [given.only]:
             problems, seeds = SETS[name]
             learners = VERSIONS if name == "test" else VARIANTS
             if given.backwards:  # but the longest last, as they are
-                problems = sorted(problems[::-1], key=lambda problem: "long" in problem.name)
+                problems = [*reversed(problems)]
+                problems.sort(key=lambda problem: "long" in problem.name)
             for problem in problems:
                 run_all(f"{name}-learner", problem, learners, seeds, until)
                 run_all(name, problem, RIVALS, seeds, until)

@@ -2,9 +2,9 @@
 
 "Best fixed in hindsight" is, problem by problem, the best of some ninety configurations, each with
 the same window throughout: window PSRL with both episode rules, and optimism with the paper's radii
-times .1 and .03 and three widenings. All of them are run on two seeds, the best two dozen on eight,
-the best eight of those on all; the best of these is picked on the very seeds it is compared on,
-which favours it.
+times .1 and .03 and three widenings. All of them are run on two seeds, the best six of each of
+these four kinds on eight, the best three of each on all; the best of these is picked on the very
+seeds it is compared on, which favours it.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from benchmarks.protocol.configurations import FEW_SEEDS, Maker
 from benchmarks.protocol.problems import Problem
 
 HERE = Path(__file__).parent / "results"
-ROUNDS = ((1000, 2), (24, 8), (8, 1000))  # of the fixed: how many go on, for how many seeds
+ROUNDS = ((1000, 2), (6, 8), (3, 1000))  # of each kind of fixed: how many go on, to which seeds
 BEFORE = {2: 0, 8: 2, 1000: 8}  # the seeds that decide who goes on
 Regrets = dict[str, dict[str, list[float]]]  # problem, configuration
 
@@ -73,12 +73,20 @@ def run_all(
 def run_grid(
     file: str, problem: Problem, grid: dict[str, Maker], seeds: range, until: float
 ) -> None:
-    """Run every fixed configuration on a few seeds, the better ones on more, the best on all."""
-    names = list(grid)
-    for kept, n in ROUNDS:
+    """Run all fixed configurations on a few seeds, the better ones on more, the best on all.
+
+    The better of each kind: some look best on a few seeds and lose everything on one in thirty.
+    """
+    kinds: dict[str, list[str]] = {}
+    for name in grid:
+        kinds.setdefault(" ".join(name.split()[:2]), []).append(name)
+    for most, n in ROUNDS:
         done = load(file).get(problem.name, {})
-        names = sorted(names, key=lambda name: sum(done.get(name, [])[: BEFORE[n]]))[:kept]
-        run_all(file, problem, {name: grid[name] for name in names}, seeds[:n], until)
+        for kind, names in kinds.items():
+            names.sort(key=lambda name: sum(done.get(name, [])[: BEFORE[n]]))
+            kinds[kind] = names[:most]
+        chosen = {name: grid[name] for names in kinds.values() for name in names}
+        run_all(file, problem, chosen, seeds[:n], until)
 
 
 def _total(model: wd.DriftingMDP, make: Maker, seed: int) -> float:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from windage.agents.blocks import BorlExplanation
 from windage.agents.episodes import Episode
 from windage.errors import CallOrderError
 from windage.inputs import as_choice
@@ -16,7 +17,13 @@ if TYPE_CHECKING:
     from windage.kernels.multiscale import MultiScale as Kernel
     from windage.learn.scales import Scales
 
-__all__ = ["BelievedAction", "Forgetting", "MultiScaleExplanation", "explained"]
+__all__ = [
+    "BelievedAction",
+    "Forgetting",
+    "GuardedExplanation",
+    "MultiScaleExplanation",
+    "explained",
+]
 
 
 @dataclass(frozen=True)
@@ -118,6 +125,38 @@ class MultiScaleExplanation:
             for name, a in zip(names, self.actions, strict=True)
         ]
         return "\n".join([head, f"{'action':{wide}} {columns}", *lines, f"* {self.reason}"])
+
+
+@dataclass(frozen=True)
+class GuardedExplanation:
+    """Why a guarded learner plays what it does.
+
+    Attributes
+    ----------
+    slack
+        xi_m: how much less hopeful than the best an action may be and still be admitted.
+    admitted
+        Which actions of the state are.
+    decision
+        What the multi-scale learner believes and hopes of each action.
+    anchor
+        What BORL and its learner say of the state.
+    """
+
+    slack: float
+    admitted: tuple[bool, ...]
+    decision: MultiScaleExplanation
+    anchor: BorlExplanation
+
+    def __str__(self) -> str:
+        names = [action.name for action in self.decision.actions]
+        out = [name for name, fine in zip(names, self.admitted, strict=True) if not fine]
+        guard = f"within {self.slack:.4g} of the most hopeful: " + (
+            "every action" if not out else f"not {', '.join(out)}"
+        )
+        arm = self.anchor.arms[self.anchor.arm]
+        block = f"block {self.anchor.block} of {self.anchor.of}, anchored at W = {arm.window}"
+        return f"{self.decision}\n{guard}\n{block}, eta = {arm.widening:.4g}"
 
 
 def explained(

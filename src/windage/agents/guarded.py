@@ -10,16 +10,14 @@ why the order of BORL's bound survives that, step by step.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from windage.agents.base import Agent, quietly
-from windage.agents.blocks import BorlExplanation
 from windage.agents.borl import BORL
-from windage.agents.forgetting import Forgetting, MultiScaleExplanation, explained
+from windage.agents.forgetting import Forgetting, GuardedExplanation, explained
 from windage.agents.multiscale import declared, undeclared
 from windage.agents.swucrl2cw import SWUCRL2CW
 from windage.agents.thinker import Constants, Thinker
@@ -65,6 +63,7 @@ class _Anchor(SWUCRL2CW):
     def _choose(self, state: int) -> int:
         from windage.kernels import guarded
 
+        self.thinker.make_room(1)
         pair = guarded.act(self.guarded, self.t, self.thinker.t, state)
         if pair < 0:
             raise self._not_converged()
@@ -84,6 +83,7 @@ class _Anchor(SWUCRL2CW):
         from windage.kernels.rules import NOT_CONVERGED, PLAYED
 
         self._make_room(block.states.size)
+        self._make_room_to_log(block.states.size)
         self.thinker.make_room(block.states.size)
         made, clock = self.guarded, self.thinker.t
         state, n, how = guarded.play(made, world, state, self.t, clock, *block)
@@ -97,38 +97,6 @@ class _Anchor(SWUCRL2CW):
 
     def _played(self, state: int) -> int:
         return int(self.thinker.kernel.policy[state])
-
-
-@dataclass(frozen=True)
-class GuardedExplanation:
-    """Why a guarded learner plays what it does.
-
-    Attributes
-    ----------
-    slack
-        xi_m: how much less hopeful than the best an action may be and still be admitted.
-    admitted
-        Which actions of the state are.
-    decision
-        What the multi-scale learner believes and hopes of each action.
-    anchor
-        What BORL and its learner say of the state.
-    """
-
-    slack: float
-    admitted: tuple[bool, ...]
-    decision: MultiScaleExplanation
-    anchor: BorlExplanation
-
-    def __str__(self) -> str:
-        names = [action.name for action in self.decision.actions]
-        out = [name for name, fine in zip(names, self.admitted, strict=True) if not fine]
-        guard = f"within {self.slack:.4g} of the most hopeful: " + (
-            "every action" if not out else f"not {', '.join(out)}"
-        )
-        arm = self.anchor.arms[self.anchor.arm]
-        block = f"block {self.anchor.block} of {self.anchor.of}, anchored at W = {arm.window}"
-        return f"{self.decision}\n{guard}\n{block}, eta = {arm.widening:.4g}"
 
 
 class MultiScaleGuarded(BORL):
@@ -221,8 +189,12 @@ class MultiScaleGuarded(BORL):
             "seed": self._learner_seed(block),
             **self._passed_on,
         }
-        anchor = quietly(_Anchor, self.space, options)
+        return self._tied(quietly(_Anchor, self.space, options))
+
+    def _tied(self, anchor: _Anchor) -> _Anchor:
+        """Tie an anchor to the learner; the log of its episodes has room for the block at once."""
         anchor.thinker = self._thinker
+        anchor._make_room_to_log(min(self.block_length, self.horizon))
         return anchor
 
     def preload(self, s: int, a: int, reward: float, s_next: int) -> None:
@@ -254,6 +226,11 @@ class MultiScaleGuarded(BORL):
     def memory(self) -> NDArray[np.float64]:
         """Return [2, pair] how many of the last steps count, for transitions and for rewards."""
         return self._thinker.scales.memory()
+
+    @property
+    def in_memory(self) -> NDArray[np.int64]:
+        """How many samples of every pair count now, as the windows are weighted."""
+        return self._thinker.scales.contents
 
     def explain(self, s: int) -> GuardedExplanation:  # type: ignore[override]
         """Say what is believed of each action, what is admitted, and what the anchor hopes for."""
@@ -288,6 +265,4 @@ class MultiScaleGuarded(BORL):
 
     def _restored_runner(self, data: bytes, since: int) -> Agent:
         del since
-        anchor = _Anchor.from_state(data)
-        anchor.thinker = self._thinker
-        return anchor
+        return self._tied(_Anchor.from_state(data))

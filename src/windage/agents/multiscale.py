@@ -106,6 +106,7 @@ class MultiScale(Agent):
     def _choose(self, state: int) -> int:
         from windage.kernels import multiscale
 
+        self._thinker.make_room(1)
         pair = multiscale.act(self._thinker.kernel, self.t, state)
         return int(self.space.action_of[pair])
 
@@ -163,6 +164,11 @@ class MultiScale(Agent):
         The first row is for its transitions, the second for its rewards.
         """
         return self._thinker.scales.memory()
+
+    @property
+    def in_memory(self) -> NDArray[np.int64]:
+        """How many samples of every pair count now, as the windows are weighted."""
+        return self._thinker.scales.contents
 
     def explain(self, s: int) -> MultiScaleExplanation:
         """Say what is believed of each action of a state, from how far back, and hoped for."""

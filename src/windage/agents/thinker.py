@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Constants", "Thinker"]
 
-_LOG_ROWS = (1 << 14) + 8  # more than a run plays between two looks at it
+_LOG_ROWS = (1 << 10) + 8  # more epochs than steps are played by hand between two looks at them
 _LOOKS = 200  # how often the weights are remembered in a run
 
 
@@ -84,6 +84,7 @@ class Thinker:
     ) -> None:
         self.space = space
         self.scales = Scales(space, windows, constants.weighing)
+        self._logged_from = 1  # the first epoch there is a row of
         self.kernel = self._fresh(horizon, constants, key(seed, stream), reward_range)
 
     def _fresh(
@@ -135,10 +136,16 @@ class Thinker:
         return made
 
     def make_room(self, samples: int) -> None:
-        """See to it that so many more samples fit."""
+        """See to it that so many more samples fit, and the epochs they may start."""
         self.scales.make_room(samples)
         if self.scales.kernel is not self.kernel.belief.scales:
             self._use_scales()
+        old = self.kernel.log
+        if samples + 3 > old.size:
+            log = np.zeros(samples + 3, old.dtype)
+            kept = np.arange(max(self.epochs - old.size + 1, 0), self.epochs + 1)
+            log[kept % log.size] = old[kept % old.size]
+            self.kernel = self.kernel._replace(log=log)
 
     def _use_scales(self) -> None:
         """Believe what the scales, which may have grown, count."""
@@ -192,6 +199,7 @@ class Thinker:
         for name, mine in self.survivors().items():
             mine[:] = array_like(mine, arrays, name)
         self._require_possible()
+        self._logged_from = max(1, self.epochs)
         self.row[...] = tuple(epoch)
         if self.row["start"] != self.kernel.now[1] or not np.isfinite(self.row["gain"]):
             raise ValueError("epoch")
@@ -234,7 +242,7 @@ class Thinker:
     def rows(self, first: int) -> NDArray[np.void]:
         """Return the epochs from number `first` (from 1 on) to the current one, as rows."""
         log, low, width = self.kernel.log, self.kernel.low, self.kernel.high - self.kernel.low
-        oldest = self.epochs - log.size + 1  # older rows have been written over
+        oldest = max(self._logged_from, self.epochs - log.size + 1)  # older ones are gone
         rows = log[np.arange(max(first, 1, oldest), self.epochs + 1) % log.size]
         rows["gain"] = low + width * rows["gain"]
         rows["span"] *= width

@@ -202,17 +202,20 @@ class Scales:
         """[2, window] of the world: for transitions, for rewards."""
         return self.kernel.world.copy()
 
-    def effective(self, pair: int) -> NDArray[np.float64]:
-        """[2, window] what each window counts for a pair: for transitions, for rewards."""
-        both = self.kernel.world * self.kernel.pairs[:, pair]
-        return np.asarray(both / both.sum(axis=1, keepdims=True))
-
     def memory(self) -> NDArray[np.float64]:
         """[2, pair] how many of the last samples count for it, on average over the windows."""
         both = self.kernel.world[:, None] * self.kernel.pairs
         both /= both.sum(axis=2, keepdims=True)
         reach = np.minimum(self.kernel.windows, max(1, self.taken)).astype(np.float64)
         return np.asarray(both @ reach)
+
+    @property
+    def contents(self) -> NDArray[np.int64]:
+        """How many samples of every pair count, rounded: the mean of rewards and transitions."""
+        both = self.kernel.world[:, None] * self.kernel.pairs
+        both /= both.sum(axis=2, keepdims=True)
+        counted = (both * self.kernel.visits).sum(axis=2).mean(axis=0)
+        return np.asarray(np.rint(counted), np.int64)
 
     def transitions(self, pair: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return the states seen after a pair, rising, and [state, window] how often."""

@@ -257,6 +257,18 @@ class TestTelling:
             assert np.allclose(weights.sum(axis=1), 1.0)
         assert told.mean("rewards")[-1] < 0.5 * told.mean("transitions")[-1]
         assert agent.memory().shape == (2, model.space.n_pairs)
+        told_of = [a for s in range(5) for a in agent.explain(s).actions]
+        scales = agent._thinker.scales
+        for p, action in enumerate(told_of):
+            for row, mine in enumerate((action.transition_memory, action.reward_memory)):
+                weights = scales.kernel.world[row] * scales.kernel.pairs[row, p]
+                assert mine == pytest.approx(weights @ agent.windows / weights.sum())
+            counted = [
+                (scales.kernel.world[row] * scales.kernel.pairs[row, p]) @ scales.visits[p]
+                / (scales.kernel.world[row] @ scales.kernel.pairs[row, p])
+                for row in (0, 1)
+            ]  # fmt: skip
+            assert agent.in_memory[p] == round(sum(counted) / 2)
         again = wd.MultiScale.from_state(agent.state()).forgetting()
         assert np.array_equal(again.rewards, told.rewards)
         with pytest.raises(wd.InputError, match="kind"):
