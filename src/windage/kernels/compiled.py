@@ -7,11 +7,13 @@ does. A kernel that tries to allocate does not compile (docs/adr/0002).
 
 Numba's cache notices a change of the file a function stands in, not of a function it calls in
 another file. Kernels call each other across files, so the contents of all files a kernel builds on
-are part of its address in the cache (docs/adr/0003).
+are part of its address in the cache (docs/adr/0003). Files are named by that address, so processes
+that compile at the same time do not mistake one's code for the other's.
 """
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import re
@@ -20,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from numba import njit
-from numba.core.caching import FunctionCache
+from numba.core.caching import FunctionCache, IndexDataCacheFile
 
 _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False}
 
@@ -46,8 +48,35 @@ def _sources(name: str) -> str:
     return hashlib.sha256("\0".join(map(_text, sorted(found))).encode()).hexdigest()
 
 
+class _Files(IndexDataCacheFile):
+    """Numba's files of one kernel, with data files that are named by what they hold.
+
+    Numba numbers them by the index it has read. Two processes that read the same index give two
+    signatures the same number, and whichever index is written last, one of them may load the code
+    of the other. Here data never changes under its name, and is there before the index says so: an
+    entry lost to a process that wrote at the same time is compiled again, and no more than that.
+    """
+
+    def save(self, key: Any, data: Any) -> None:
+        """Keep data under a key."""
+        whose = self._dump((self._version, self._source_stamp, key))
+        name = self._index_name.replace(".nbi", f".{hashlib.sha256(whose).hexdigest()[:32]}.nbc")
+        entries = self._load_index()
+        if not entries:  # none, or of other sources: what they have left is of no use
+            for path in Path(self._cache_path).glob(self._index_name.replace(".nbi", ".*.nbc")):
+                with contextlib.suppress(OSError):
+                    path.unlink()
+        self._save_data(name, data)
+        self._save_index(entries | {key: name})
+
+
 class _Cache(FunctionCache):
     """Numba's cache, with the sources of a kernel and of what it calls in the key."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__(function)
+        stamp = self._impl.locator.get_source_stamp()
+        self._cache_file = _Files(self._cache_path, self._impl.filename_base, stamp)
 
     def _index_key(self, sig: Any, codegen: Any) -> tuple[Any, ...]:
         stem = self._py_func.__module__.rpartition(".")[2]

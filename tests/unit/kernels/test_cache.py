@@ -1,14 +1,21 @@
-"""The cache of compiled kernels never outlives the sources it was made from (ADR 3)."""
+"""The cache of compiled kernels never outlives the sources it was made from, nor mixes code up."""
 
 from __future__ import annotations
 
+import itertools
 import os
 import shutil
 import subprocess
 import sys
+import threading
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 import windage
+from windage.kernels.compiled import _Cache, _Files, compiled
 
 PROGRAM = """
 from windage.kernels.play import uniform_action
@@ -44,3 +51,118 @@ def test_a_change_of_a_callee_in_another_file_is_noticed(tmp_path: Path) -> None
     os.utime(callee, ns=(stamp.st_atime_ns, stamp.st_mtime_ns))  # same size, same time
     changed, _ = _run(sources, cache)
     assert changed != first
+
+
+class _Turns:
+    """Lets threads go on one at a time, from one access of a file to the next, in a given order."""
+
+    def __init__(self, order: str) -> None:
+        self.order, self.change = list(order), threading.Condition()
+
+    def wait(self, who: str) -> None:
+        with self.change:
+            assert self.change.wait_for(lambda: self.order[0] == who, timeout=30)
+
+    def done(self) -> None:
+        with self.change:
+            self.order.pop(0)
+            self.change.notify_all()
+
+
+class _Taking(_Files):
+    """Files whose every access waits for its turn."""
+
+    turns: _Turns
+    who: str
+    waited = 0
+
+    def _turn(self) -> None:
+        if self.waited:
+            self.turns.done()
+        self.waited += 1
+        self.turns.wait(self.who)
+
+    def _load_index(self) -> Any:
+        self._turn()
+        return super()._load_index()
+
+    def _save_index(self, overloads: Any) -> None:
+        self._turn()
+        super()._save_index(overloads)
+
+    def _save_data(self, name: str, data: Any) -> None:
+        self._turn()
+        super()._save_data(name, data)
+
+
+_ORDERS = ["".join(o) for o in sorted(set(itertools.permutations("AAABBB")))]
+
+
+@pytest.mark.parametrize("stale", [False, True], ids=["empty", "of other sources"])
+@pytest.mark.parametrize("order", _ORDERS)
+def test_two_that_save_at_once_never_load_what_the_other_saved(
+    tmp_path: Path, order: str, stale: bool
+) -> None:
+    if stale:
+        _Files(str(tmp_path), "kernel", "older").save("old", "old")
+    turns = _Turns(order)
+
+    def saver(who: str) -> Callable[[], None]:
+        files = _Taking(str(tmp_path), "kernel", "stamp")
+        files.turns, files.who = turns, who
+
+        def work() -> None:
+            files.save(who, f"code of {who}")
+            turns.done()
+
+        return work
+
+    threads = [threading.Thread(target=saver(who), daemon=True) for who in "AB"]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert turns.order == []
+    files = _Files(str(tmp_path), "kernel", "stamp")
+    found = {who: files.load(who) for who in "AB"}
+    assert all(data in (None, f"code of {who}") for who, data in found.items()), found
+    if order in ("AAABBB", "BBBAAA"):  # one after the other: nothing is lost
+        assert None not in found.values()
+    assert files.load("old") is None
+    for who in "AB":  # whatever was lost is saved again, beside the rest
+        files.save(who, f"code of {who}, again")
+    assert [files.load(who) for who in "AB"] == ["code of A, again", "code of B, again"]
+
+
+def test_what_older_sources_left_is_swept_up(tmp_path: Path) -> None:
+    older, newer = (_Files(str(tmp_path), "kernel", stamp) for stamp in ("older", "newer"))
+    older.save("a", 1)
+    older.save("b", 2)
+    assert len(list(tmp_path.glob("kernel.*.nbc"))) == 2
+    newer.save("a", 3)
+    assert len(list(tmp_path.glob("kernel.*.nbc"))) == 1
+    assert (newer.load("a"), older.load("a")) == (3, None)
+
+
+def _twice(x: Any) -> Any:
+    return 2 * x
+
+
+@pytest.mark.skipif("NUMBA_DISABLE_JIT" in os.environ, reason="nothing is compiled")
+def test_two_caches_of_one_kernel_keep_the_signatures_apart(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two processes that have read an empty index, and then compile for different types."""
+    kernels = [compiled(_twice) for _ in range(3)]
+    for kernel in kernels:
+        kernel._cache = _Cache(_twice)
+        kernel._cache._cache_file._cache_path = str(tmp_path)
+        kernel._cache._cache_file._index_path = str(tmp_path / "index.nbi")
+    for kernel, x in zip(kernels, (3, 1.5), strict=False):
+        with monkeypatch.context() as patch:
+            patch.setattr(kernel._cache._cache_file, "_load_index", dict)
+            assert kernel(x) == 2 * x
+    for x in (3, 1.5):
+        answer = kernels[2](x)
+        assert (answer, type(answer)) == (2 * x, type(x))
+    assert sum(kernels[2].stats.cache_hits.values()) == 1  # one entry was lost, and compiled again
