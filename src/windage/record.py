@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -78,7 +79,8 @@ class EpisodeTape:
         self.planner = agent if isinstance(agent, Planner) else None  # asked once: it is slow
         self.first = self.planner.n_episodes + 1 if self.planner else 1
         self.next = self.first
-        self.parts: list[NDArray[np.void]] = []
+        self.parts: deque[NDArray[np.void]] = deque()
+        self.kept = 0  # rows in all of them
 
     def add(self) -> None:
         """Take the episodes that have ended since the last time."""
@@ -101,8 +103,9 @@ class EpisodeTape:
 
     def _keep(self, rows: NDArray[np.void]) -> None:
         self.parts.append(rows)
-        if self.most is not None and sum(part.size for part in self.parts) > 2 * self.most:
-            self.parts = [np.concatenate(self.parts)[-self.most :]]
+        self.kept += rows.size
+        while self.most is not None and self.kept - self.parts[0].size >= self.most:
+            self.kept -= self.parts.popleft().size
 
 
 class Tape:

@@ -12,7 +12,7 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
-from contextvars import ContextVar
+from contextvars import ContextVar, copy_context
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple, Protocol, Self, TypeVar
 
@@ -350,6 +350,13 @@ def listening() -> Iterator[Heard]:
 
 
 def quietly(kind: type[A], space: StateActions, options: dict[str, Any]) -> A:
-    """Make an agent whose warnings somebody else has given, or will give, already."""
-    with listening():
+    """Make an agent whose warnings somebody else has given, or will give, already.
+
+    In a context of its own: Ctrl-C in any line of it leaves nothing that would swallow warnings.
+    """
+
+    def make() -> A:
+        _heard.set([])
         return kind(space, **options)
+
+    return copy_context().run(make)

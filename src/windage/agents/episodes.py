@@ -9,7 +9,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["REASONS", "Episode", "Episodes", "Planner", "no_rows"]
+__all__ = ["REASONS", "Episode", "Episodes", "Planner", "no_rows", "put_rows", "rows_of"]
 
 REASONS = ("open", "first", "boundary", "visits", "restart", "length")
 """Why an episode ended, by the codes of `kernels.learner`; "first" never ends one."""
@@ -108,6 +108,32 @@ class Episodes:
 
     def __repr__(self) -> str:
         return f"Episodes({self.total})"
+
+
+def rows_of(ring: NDArray[np.void], first: int, last: int) -> NDArray[np.void]:
+    """Return a copy of the rows of episodes `first` to `last`; m stands at m % size of the ring.
+
+    As bytes, in two pieces: records are copied one field at a time, and a run may have as many
+    episodes as steps.
+    """
+    rows = np.empty(max(0, last - first + 1), ring.dtype)
+    place, out, raw = first % ring.size, _bytes(rows), _bytes(ring)
+    head = min(rows.size, ring.size - place)
+    out[:head] = raw[place : place + head]
+    out[head:] = raw[: rows.size - head]
+    return rows
+
+
+def put_rows(ring: NDArray[np.void], last: int, rows: NDArray[np.void]) -> None:
+    """Write rows into a ring as those of the episodes up to number `last`."""
+    place, given, raw = (last - rows.size + 1) % ring.size, _bytes(rows), _bytes(ring)
+    head = min(rows.size, ring.size - place)
+    raw[place : place + head] = given[:head]
+    raw[: rows.size - head] = given[head:]
+
+
+def _bytes(rows: NDArray[np.void]) -> NDArray[np.uint8]:
+    return rows.view(np.uint8).reshape(rows.size, rows.itemsize)
 
 
 def no_rows() -> NDArray[np.void]:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from windage.agents import notices
 from windage.agents.base import Agent
 from windage.agents.blob import array_like
-from windage.agents.episodes import Episode, Episodes
+from windage.agents.episodes import Episode, Episodes, rows_of
 from windage.agents.pace import Pace, rules_of
 from windage.agents.scale import LARGEST
 from windage.agents.survival import require_possible, survivors
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 __all__ = ["EpisodicAgent"]
 
 _LOG_ROWS = (1 << 14) + 8  # more than a run plays between two looks at it
-_FIRST_ROWS = 32  # of the log of episodes, which grows: a fleet has thousands of agents
+_FIRST_ROWS = 32  # of the log of episodes, until they are full: a fleet has thousands of agents
 
 
 class EpisodicAgent(Agent):
@@ -194,9 +194,9 @@ class EpisodicAgent(Agent):
     def _make_room_to_log(self, steps: int) -> None:
         """Let the log keep the episodes that so many more steps may start, and those it has."""
         old, number = self._learner.log, self.n_episodes
-        wanted = min(number - self._logged_from + steps + 3, _LOG_ROWS)
-        if wanted > old.size:
-            log = np.zeros(min(max(wanted, 2 * old.size), _LOG_ROWS), old.dtype)
+        if old.size < min(number - self._logged_from + steps + 3, _LOG_ROWS):
+            # room for all at once: rows that are never written take no memory
+            log = np.zeros(min(self.horizon + 8, _LOG_ROWS), old.dtype)
             kept = np.arange(max(number - old.size + 1, 0), number + 1)
             log[kept % log.size] = old[kept % old.size]
             self._learner = self._learner._replace(log=log)
@@ -274,8 +274,7 @@ class EpisodicAgent(Agent):
         """Return the episodes from number `first` (from 1 on) to the current one, as rows."""
         log = self._learner.log
         oldest = max(self._logged_from, self.n_episodes - log.size + 1)  # older ones are gone
-        numbers = np.arange(max(first, 1, oldest), self.n_episodes + 1)
-        rows = log[numbers % log.size]
+        rows = rows_of(log, max(first, 1, oldest), self.n_episodes)
         rules = self._learner.rules
         rows["gain"] = rules.low + rules.width * rows["gain"]
         rows["span"] *= rules.width

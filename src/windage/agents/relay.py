@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from windage.agents.base import Agent
-from windage.agents.episodes import Episode, Episodes, no_rows
+from windage.agents.episodes import Episode, Episodes, no_rows, put_rows, rows_of
 from windage.agents.scale import LARGEST
 from windage.errors import InputError, StateError
 from windage.inputs import as_integer, as_real
@@ -203,9 +203,7 @@ class Relay(Agent):
             rows[-1]["length"] = self.t - rows[-1]["start"]
             rows[-1]["reason"] = 4
         total = self.n_episodes
-        rows = rows[-self._past.size :]
-        numbers = np.arange(total - rows.size, total) + 1
-        self._past[numbers % self._past.size] = rows
+        put_rows(self._past, total, rows[-self._past.size :])
         return total
 
     def _runner_episodes(self) -> int:
@@ -232,9 +230,9 @@ class Relay(Agent):
     def episode_rows(self, first: int) -> NDArray[np.void]:
         """Return the episodes from number `first` (from 1 on) to the current one, as rows."""
         oldest = max(1, self._kept_since, self._past_episodes - self._past.size + 1)
-        numbers = np.arange(max(first, oldest), self._past_episodes + 1)
-        past = self._past[numbers % self._past.size]
-        return np.concatenate([past, self._runner_rows(max(1, first - self._past_episodes))])
+        past = rows_of(self._past, max(first, oldest), self._past_episodes)
+        rows = self._runner_rows(max(1, first - self._past_episodes))
+        return np.concatenate([past, rows]) if past.size else rows
 
     @property
     def episode(self) -> Episode | None:

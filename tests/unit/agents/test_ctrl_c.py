@@ -16,6 +16,7 @@ import pytest
 
 import windage as wd
 from tests.conftest import RELIABILITY
+from windage.agents.base import _heard
 from windage.simulate import Simulator
 
 pytestmark = [
@@ -130,6 +131,7 @@ def test_ctrl_c_in_any_line(name, play):
         agent = make(name)
         with pytest.raises(Stop):
             interrupted(play, agent, line)
+        assert _heard.get() is None, places[line]  # or nobody would be warned any more
         twin = restored(agent)
         for one in (agent, twin):
             play(one) if one.t <= T else None

@@ -9,7 +9,7 @@ import pytest
 
 import windage as wd
 from tests.unit.agents.test_optimistic_literal import draw_world
-from windage.agents.episodes import Episode, Episodes
+from windage.agents.episodes import Episode, Episodes, no_rows, put_rows, rows_of
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::windage.errors.GuaranteeWarning"),
@@ -201,3 +201,22 @@ def test_ten_thousand_agents_fit_into_a_gigabyte():
     parts = (learner, learner.rules, learner.memory, learner.plan, learner.drawn)
     size = sum(x.nbytes for part in parts for x in part if isinstance(x, np.ndarray))
     assert 20_000 < size < 100_000
+
+
+@pytest.mark.parametrize("size", [1, 5, 8])
+def test_rows_of_a_ring(size):
+    """One by one and in two pieces the same, wherever they start."""
+    ring = np.zeros(size, no_rows().dtype)
+    for last in range(40):
+        for n in range(size + 1):
+            rows = np.zeros(n, ring.dtype)
+            rows["start"], rows["gain"] = np.arange(last - n, last) + 1, last / 7
+            expected = ring.copy()
+            for row in rows:
+                expected[row["start"] % size] = row
+            put_rows(ring, last, rows)
+            assert ring.tolist() == expected.tolist()
+            found = rows_of(ring, last - n + 1, last)
+            assert found.tolist() == rows.tolist()
+            assert not np.shares_memory(found, ring)
+    assert rows_of(ring, 3, 1).size == 0
