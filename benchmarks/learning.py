@@ -24,6 +24,11 @@ from windage.envs.riverswim import riverswim_mdp
 
 T = 1_000_000
 SCALES = (1.0, 0.1)
+LOOPS = (
+    ("NumPy loop, plain EVI", twin.blended, twin.plain),
+    ("NumPy loop, vectorised EVI", twin.blended, twin.vectorised),
+    ("lean loop of alias tables, vectorised EVI", twin.by_alias, twin.vectorised),
+)
 
 
 def measure() -> dict[str, float]:
@@ -69,12 +74,13 @@ def _runs() -> dict[str, float]:
             mine = twin.Outcome(
                 run.episodes.total, int(run.episodes.sweeps.sum()), run.total_reward
             )
-            draws = twin.noise(model, run)
-            for kind, planner in (("plain", twin.plain), ("vectorised", twin.vectorised)):
+            for kind, sampler, planner in LOOPS:
+                sample = sampler(model, run)
                 start = time.process_time()
                 theirs = twin.run(
                     model,
-                    draws,
+                    steps,
+                    sample,
                     planner,
                     window=agent.window,
                     widening=agent.widening,
@@ -82,7 +88,7 @@ def _runs() -> dict[str, float]:
                 )
                 slow = time.process_time() - start
                 assert theirs == mine, (label, kind, theirs, mine)
-                found[f"{label}: NumPy loop, {kind} EVI / windage"] = slow / fast
+                found[f"{label}: {kind} / windage"] = slow / fast
     return found
 
 

@@ -1,10 +1,11 @@
 """SWUCRL2-CW as one would write it with NumPy: the other side of the learning benchmark.
 
-It samples as one does in NumPy: blend the row of the pair at time t, sum it up, search it. Noise is
-made beforehand, and such that both sides play the same steps: episodes, sweeps and rewards must
-be equal before any speed is quoted. Weights are given beforehand too, counts are kept up to date at
-the start of an episode, and EVI is vectorised over pairs, or done one pair at a time as a first
-version would; the loop over steps is Python's.
+The loop over steps is Python's, counts are kept up to date at the start of an episode, and EVI is
+vectorised over pairs, or done one pair at a time as a first version would. A step is sampled in one
+of two ways. `blended` is how one does it in NumPy: blend the row of the pair at time t, sum it up,
+search it. `by_alias` is as lean as Python gets: the library's own tables, as lists, and its own
+noise. Noise and weights are made beforehand, and such that all play the same steps: episodes,
+sweeps and rewards must be equal before any speed is quoted.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import windage as wd
 from windage.kernels.compiled import compiled
 from windage.kernels.random import uniform
 from windage.streams import key
+from windage.worlds import world_of
 
 
 class Outcome(NamedTuple):
@@ -36,21 +38,15 @@ def _uniforms(key, first, out):
         out[i] = uniform(key, first + i, 0)
 
 
-class Noise(NamedTuple):
-    """Bases and weights of kernels and rewards at every time; uniform numbers of both."""
-
-    kernels: tuple[np.ndarray, np.ndarray]
-    rewards: tuple[np.ndarray, np.ndarray]
-    states: np.ndarray
-    coins: np.ndarray
+Sampler = Callable[[int, int], tuple[float, int]]
+"""Gives reward and next state of a pair at a time."""
 
 
-def noise(model: wd.DriftingMDP, run: wd.Run) -> Noise:
-    """Return noise with which plain sampling by cumulative sums plays the steps of a run.
+def blended(model: wd.DriftingMDP, run: wd.Run) -> Sampler:
+    """Blend, sum up, search, with noise that plays the steps of a run.
 
-    The library draws a base and an alias cell; the twin blends a row and searches it. Each of its
-    numbers is the middle of the interval that leads where the run went: a twin that decides
-    otherwise goes elsewhere.
+    The library draws a base and an alias cell. Each number here is the middle of the interval that
+    leads where the run went: a loop that decides otherwise goes elsewhere.
     """
     kernels, t = np.stack(model.source.kernels.parts), run.times
     models, weights = model.source.kernels.schedule.active(t, model.horizon)
@@ -64,13 +60,60 @@ def noise(model: wd.DriftingMDP, run: wd.Run) -> Noise:
         u[here] = ends[at] - 0.5 * rows[at]
     coins = np.empty(t.size)
     _uniforms(key(run.seed, "world.reward"), 1, coins)
-    rewards = model.source.rewards.schedule.active(t, model.horizon)
-    return Noise((models, weights), rewards, u, coins)
+    parts, means = model.source.kernels.parts, model.source.rewards.parts
+    reward_models, reward_weights = model.source.rewards.schedule.active(t, model.horizon)
+
+    def sample(t: int, pair: int) -> tuple[float, int]:
+        row, mean = 0.0, 0.0
+        for k, weight in zip(models[t - 1], weights[t - 1], strict=True):
+            row = row + weight * parts[k][pair]
+        for k, weight in zip(reward_models[t - 1], reward_weights[t - 1], strict=True):
+            mean += weight * means[k][pair]
+        after = int(np.searchsorted(np.cumsum(row), u[t - 1], side="right"))
+        return 1.0 if coins[t - 1] < mean else 0.0, after
+
+    return sample
+
+
+def by_alias(model: wd.DriftingMDP, run: wd.Run) -> Sampler:
+    """Look a cell up in the alias tables of the library, with its own noise; lists throughout."""
+    world, pairs = world_of(model, run.seed, 1, run.last), model.space.n_pairs
+    assert world.last >= run.last  # one table for all times
+    keys, drawn = (world.base_key, world.state_key, world.reward_key), np.empty((3, run.steps))
+    for one, out in zip(keys, drawn, strict=True):
+        _uniforms(one, 1, out)
+    bases, places, coins = drawn.tolist()
+    near = world.alias.states
+    far = near[
+        np.repeat(world.alias.rows[:-1], np.diff(world.alias.rows)) + world.alias.places
+    ].tolist()
+    near, rows, cuts = near.tolist(), world.alias.rows.tolist(), world.alias.cuts * 2.0**-53
+    cuts, means = cuts.tolist(), world.rewards.tolist()
+    models, ends = world.kernel_base.tolist(), world.kernel_weight.tolist()
+    reward_models, weights = world.reward_base.tolist(), world.reward_weight.tolist()
+    last = world.kernel_base.shape[1] - 1
+
+    def sample(t: int, pair: int) -> tuple[float, int]:
+        i, j = t - 1, 0
+        while j < last and bases[i] >= ends[i][j]:
+            j += 1
+        row = models[i][j] * pairs + pair
+        start = rows[row]
+        place = places[i] * (rows[row + 1] - start)
+        cell = start + int(place)
+        mean = 0.0
+        for k, weight in zip(reward_models[i], weights[i], strict=True):
+            mean += weight * means[k][pair]
+        after = near[cell] if place - int(place) < cuts[cell] else far[cell]
+        return 1.0 if coins[i] < mean else 0.0, after
+
+    return sample
 
 
 def run(
     model: wd.DriftingMDP,
-    draws: Noise,
+    steps: int,
+    sample: Sampler,
     planner: Callable[..., tuple[np.ndarray, int]],
     *,
     window: int,
@@ -78,7 +121,7 @@ def run(
     scale: float,
     delta: float = 0.05,
 ) -> Outcome:
-    """Play SWUCRL2-CW with lowest ties and cold EVI for as many steps as there are draws."""
+    """Play SWUCRL2-CW with lowest ties and cold EVI."""
     space, T = model.space, model.horizon
     S, pairs = space.n_states, space.n_pairs
     offsets, first = space.offsets.tolist(), space.offsets[:-1]
@@ -89,8 +132,7 @@ def run(
     coming: list[tuple[int, float, int]] = []
     nu, limit, policy = np.zeros(pairs, int), np.ones(pairs, int), np.zeros(S, int)
     state, total, episodes, swept = 0, 0.0, 0, 0
-    kernels, means = model.source.kernels.parts, model.source.rewards.parts
-    for t in range(1, draws.states.size + 1):
+    for t in range(1, steps + 1):
         if t == 1 or t % window == 0 or nu[policy[state]] >= limit[policy[state]]:
             for pair, reward, after in coming:
                 visits[pair] += 1
@@ -114,13 +156,7 @@ def run(
             episodes += 1
             swept += sweeps
         pair = policy[state]
-        row, mean = 0.0, 0.0
-        for k, weight in zip(draws.kernels[0][t - 1], draws.kernels[1][t - 1], strict=True):
-            row = row + weight * kernels[k][pair]
-        for k, weight in zip(draws.rewards[0][t - 1], draws.rewards[1][t - 1], strict=True):
-            mean += weight * means[k][pair]
-        after = int(np.searchsorted(np.cumsum(row), draws.states[t - 1], side="right"))
-        reward = 1.0 if draws.coins[t - 1] < mean else 0.0
+        reward, after = sample(t, pair)
         total += reward
         coming.append((pair, reward, after))
         nu[pair] += 1
