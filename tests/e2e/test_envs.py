@@ -97,7 +97,7 @@ def test_envs_as_json(capsys):
     assert (peril["reward_budget"], peril["transition_budget"]) == (9.0, 38.0)
     assert peril["diameter_bound"] == 1.0
     assert peril["parameters"] == {
-        "horizon": None, "tau": 50, "repeats": 5, "noise": "bernoulli"
+        "horizon": None, "tau": 50, "repeats": None, "noise": "bernoulli"
     }  # fmt: skip
     assert main(["envs", "peril", "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == [peril]

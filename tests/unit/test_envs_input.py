@@ -143,7 +143,8 @@ def test_peril_is_not_told_two_lengths():
     assert wd.envs.make("peril", horizon=900).horizon == 900
     assert wd.envs.make("peril", repeats=2).horizon == 400
     assert wd.envs.make("peril").horizon == 1000
-    assert wd.envs.get("peril").parameters["repeats"] == 5
+    assert wd.envs.get("peril").parameters["repeats"] is None
+    assert wd.envs.make("peril").horizon == 1000
 
 
 def test_one_state_has_nowhere_to_drift():

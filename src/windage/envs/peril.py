@@ -25,14 +25,13 @@ _P1 = np.array([[[1.0, 0], [0, 1]], [[0, 1], [1, 0]]])  # a1 stays, a2 -> 2, b1 
 _P2 = _P1[:, ::-1]  # the two actions of each state have changed places
 
 
-class _Unsaid(int):
-    """A default, told from the same number when somebody says it."""
+_CYCLES = 5  # if neither a horizon nor the number of cycles is given
 
 
 def _facts(
     horizon: int | None = None,
     tau: int = 50,
-    repeats: int = _Unsaid(5),
+    repeats: int | None = None,
     noise: Noise | str = "bernoulli",
 ) -> Facts:
     T, each = _checked(horizon, tau, repeats, noise)
@@ -47,7 +46,7 @@ def _facts(
 def peril(
     horizon: int | None = None,
     tau: int = 50,
-    repeats: int = _Unsaid(5),
+    repeats: int | None = None,
     noise: Noise | str = "bernoulli",
 ) -> DriftingMDP:
     """Two states whose kernel changes every tau steps: each model is easy, their average is not.
@@ -58,8 +57,8 @@ def peril(
         a1, a2 in state 1 and b1, b2 in state 2, all deterministic. Under p1: a1 and b1 stay, a2
         and b2 change state; under p2 the two actions of a state have changed places.
     Drift
-        p1 on [1, tau], p2 on [tau + 1, 2 tau], and so on; `repeats` cycles of 4 tau, or as many as
-        a given horizon holds. The state that pays 1 is "2" in the first half of a cycle and
+        p1 on [1, tau], p2 on [tau + 1, 2 tau], and so on; `repeats` cycles of 4 tau (five), or as
+        many as a given horizon holds. The state that pays 1 is "2" in the first half of a cycle and
         "1" in the second; the other pays 0.
     B_r
         The number of half-cycles less one.
@@ -82,14 +81,16 @@ def peril(
     )
 
 
-def _checked(horizon: int | None, tau: int, repeats: int, noise: Noise | str) -> tuple[int, int]:
+def _checked(
+    horizon: int | None, tau: int, repeats: int | None, noise: Noise | str
+) -> tuple[int, int]:
     """The horizon and tau; a horizon and repeats that contradict one another are refused."""
     each = as_size(tau, "tau")
-    cycles = as_size(repeats, "repeats")
+    cycles = as_size(_CYCLES if repeats is None else repeats, "repeats")
     Noise.of(noise)
     steps = 4 * each * cycles
     T = as_horizon(steps if horizon is None else horizon)
-    if horizon is not None and not isinstance(repeats, _Unsaid) and steps != T:
+    if horizon is not None and repeats is not None and steps != T:
         raise InputError(
             f"{cycles} cycles of 4 tau are {steps} steps, the horizon is {T}",
             field="repeats",
