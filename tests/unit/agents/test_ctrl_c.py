@@ -16,7 +16,7 @@ import pytest
 
 import windage as wd
 from tests.conftest import RELIABILITY
-from windage.agents.base import _heard
+from windage.agents.base import _heard, quietly
 from windage.simulate import Simulator
 
 pytestmark = [
@@ -136,3 +136,18 @@ def test_ctrl_c_in_any_line(name, play):
         for one in (agent, twin):
             play(one) if one.t <= T else None
             assert one.state() == end, places[line]
+
+
+def test_ctrl_c_while_an_agent_is_made_quietly_leaves_nobody_deaf():
+    """In every line, and with the traceback still held, as a notebook does."""
+
+    def play(_):
+        quietly(wd.SWUCRL2CW, SPACE, {"horizon": T, "window": 99, "widening": 0.1})
+
+    play(None)  # the first time takes other lines
+    places = interrupted(play, None, -1)
+    for line in range(len(places)):
+        with pytest.raises(Stop) as stop:
+            interrupted(play, None, line)
+        assert stop.tb is not None
+        assert _heard.get() is None, places[line]
