@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import itertools
 import os
+import re
 import stat
 from collections.abc import Callable
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import BinaryIO
 
 from windage.errors import InputError
 
-__all__ = ["as_path", "make_folder", "unwritable", "write_whole"]
+__all__ = ["as_path", "make_folder", "target_of", "unwritable", "write_whole"]
 
 
 def write_whole(
@@ -103,6 +104,16 @@ def as_path(path: object, field: str = "path") -> Path:
     raise InputError(
         f"{path!r} is not the name of a file", field=field, fix="pass a string or Path"
     )
+
+
+def target_of(temporary: Path) -> str | None:
+    """Return the name of the file that a temporary one was to become; None if it is not ours.
+
+    >>> target_of(Path("runs/note.txt.4711-0.tmp")), target_of(Path("runs/note.tmp"))
+    ('note.txt', None)
+    """
+    found = re.fullmatch(r"(.+)\.[0-9]+-[0-9]+\.tmp", temporary.name)
+    return found[1] if found else None
 
 
 def _temporary(target: Path) -> tuple[Path, int]:

@@ -86,9 +86,9 @@ class Player(msgspec.Struct, frozen=True):
     parameters: dict[str, Any]
     digest: str = ""
 
-    def key(self, world: World, seed: int) -> str:
-        """The name of the result of a run on this seed."""
-        return hash_of(FORMAT, world.key, self.id, self.parameters, self.digest, seed)
+    def key(self, world: World, seed: int, *, measured: bool) -> str:
+        """The name of the result of a run on this seed, measured by the oracle or not."""
+        return hash_of(FORMAT, world.key, self.id, self.parameters, self.digest, seed, measured)
 
     def make(self, world: DriftingMDP | Problem, seed: int) -> Any:
         """Return a new agent for a run in this world."""

@@ -63,7 +63,7 @@ def plan(spec: Spec) -> Plan:
         for agent in spec.agents:
             player = _player(agent, entry, made, said)
             for seed in spec.seeds:
-                task = Task(player.key(world, seed), world, player, seed)
+                task = Task(player.key(world, seed, measured=measured), world, player, seed)
                 tasks.setdefault(task.key, task)
                 asked.append(
                     Asked(

@@ -15,6 +15,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -26,11 +27,13 @@ from windage.errors import InputError, StateError
 from windage.study.kinds import FORMAT, Player, World
 from windage.study.play import Outcome
 from windage.study.tables import ORACLE, RUN, read
-from windage.writing import as_path, make_folder, unwritable, write_whole
+from windage.writing import as_path, make_folder, target_of, unwritable, write_whole
 
 __all__ = ["Asked", "Manifest", "Store"]
 
-_KNOWN = ("manifest.json", "runs", "oracles", "timings.jsonl", ".lock")
+_MANIFEST = "manifest.json"
+_KNOWN = (_MANIFEST, "runs", "oracles", "timings.jsonl", ".lock")
+_RESULT = re.compile(r"[0-9a-f]{32}\.parquet")
 
 
 class Asked(msgspec.Struct, frozen=True):
@@ -102,7 +105,7 @@ class Store:
     def found(cls, folder: str | Path) -> Store:
         """Return the store of a folder that holds a study."""
         store = cls(as_path(folder, "folder"))
-        if not (store.folder / "manifest.json").is_file():
+        if not (store.folder / _MANIFEST).is_file():
             why = "holds no study" if store.folder.is_dir() else "is no folder of results"
             raise StateError(
                 why, field=str(folder), fix="name the folder that `windage run -o` wrote"
@@ -123,13 +126,13 @@ class Store:
             raise unwritable(store.folder, err) from None
         with lock:
             _take(lock, store.folder)
-            for left in store.folder.rglob("*.tmp"):  # of somebody who was killed
+            for left in store._left_behind():
                 left.unlink(missing_ok=True)
             yield store
 
     def manifest(self) -> Manifest:
         """Return the manifest, or refuse one that cannot be read."""
-        path = self.folder / "manifest.json"
+        path = self.folder / _MANIFEST
         try:
             data = path.read_bytes()
             version = msgspec.json.decode(data, type=_Version).windage_study
@@ -150,7 +153,7 @@ class Store:
     def write_manifest(self, manifest: Manifest) -> None:
         """Write the manifest, unless it is there already."""
         data = msgspec.json.format(msgspec.json.encode(manifest), indent=1) + b"\n"
-        path = self.folder / "manifest.json"
+        path = self.folder / _MANIFEST
         if not path.is_file() or path.read_bytes() != data:
             write_whole(path, lambda file: file.write(data))
 
@@ -198,6 +201,16 @@ class Store:
         """Return the keys of the files that are there."""
         return {path.stem for path in (self.folder / kind).glob("*.parquet")}
 
+    def _left_behind(self) -> Iterator[Path]:
+        """Yield what somebody who was killed had begun to write, and no file of the user's."""
+        for path in self.folder.glob("*.tmp"):
+            if target_of(path) == _MANIFEST:
+                yield path
+        for kind in ("runs", "oracles"):
+            for path in (self.folder / kind).glob("*.tmp"):
+                if _RESULT.fullmatch(target_of(path) or ""):
+                    yield path
+
     def _require_own(self) -> None:
         """Refuse a folder that holds something else: nothing of it could be told from results."""
         folder = self.folder
@@ -206,9 +219,9 @@ class Store:
         strange = [
             path.name
             for path in (folder.iterdir() if folder.is_dir() else ())
-            if path.name not in _KNOWN and path.suffix != ".tmp"
+            if path.name not in _KNOWN and target_of(path) != _MANIFEST
         ]
-        if strange and not (folder / "manifest.json").is_file():
+        if strange and not (folder / _MANIFEST).is_file():
             raise InputError(
                 f"holds other things ({', '.join(sorted(strange)[:3])}) and no study",
                 field=str(folder),

@@ -97,7 +97,8 @@ def verify(
     tasks = _tasks(manifest)
     chosen = [tasks[key] for key in _sample(there, sample, seed)]
     different = tuple(_recomputed(store, manifest, chosen, progress))
-    worlds = {task.world.key for task in chosen} & oracles.keys()
+    keys = {task.key for task in chosen}
+    worlds = {asked.oracle for asked in manifest.runs if asked.oracle and asked.key in keys}
     now, then = versions(), manifest.versions
     return Verification(
         files=len(there) + len(solved),

@@ -15,6 +15,7 @@ import windage as wd
 from tests.unit.study.test_store import contents
 from windage import writing
 from windage.errors import InputError
+from windage.study.verify import verify
 
 OWN = "tests.unit.study.own"
 pytestmark = pytest.mark.filterwarnings("ignore::windage.errors.GuaranteeWarning")
@@ -101,6 +102,41 @@ def test_an_oracle_that_fails_takes_only_its_own_runs_along(tmp_path, monkeypatc
     done = study({"id": "random"}, environments=worlds).run(tmp_path / "rewards", workers=1)
     assert done.made == 6
     assert wd.load_results(tmp_path / "rewards")["regret"].null_count() == 6
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_with_and_without_the_oracle_in_one_folder_are_two_results(tmp_path, first):
+    def asked(oracle):
+        return study({"id": "random"}, environments=[{"id": "riverswim", "oracle": oracle}])
+
+    alone = {
+        oracle: asked(oracle).run(tmp_path / str(oracle), workers=1).hash
+        for oracle in (True, False)
+    }
+    folder = tmp_path / "results"
+    for oracle in (first, not first):
+        done = asked(oracle).run(folder, workers=1)
+        assert (done.kept, done.made) == (0, 3)
+        assert done.hash == alone[oracle]
+        assert wd.load_results(folder)["regret"].null_count() == (0 if oracle else 3)
+        assert verify(folder, sample=None).holds
+    assert asked(first).run(folder, workers=1).kept == 3
+
+
+def test_one_environment_under_two_labels_with_and_without_the_oracle(tmp_path):
+    worlds = [
+        {"id": "riverswim", "label": "rewards", "oracle": False},
+        {"id": "riverswim", "label": "regret"},
+    ]
+    study({"id": "random"}, environments=worlds).run(tmp_path / "results", workers=1)
+    table = wd.load_results(tmp_path / "results")
+    known = {
+        label: rows["regret"].is_not_null().sum()
+        for (label,), rows in table.group_by("environment")
+    }
+    assert known == {"rewards": 0, "regret": 3}
+    found = verify(tmp_path / "results", sample=None)
+    assert (found.files, found.recomputed, found.holds) == (7, 7, True)
 
 
 def test_oracles_are_found_once_for_all_runs(tmp_path, monkeypatch):

@@ -170,6 +170,11 @@ def test_folders_that_hold_no_study(tmp_path):
     with pytest.raises(InputError, match=r"holds other things \(thesis.tex\) and no study"):
         small().run(tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "draft.tmp").touch()
+    with pytest.raises(InputError, match=r"holds other things \(draft.tmp\) and no study"):
+        small().run(tmp_path / "notes")
+    assert (tmp_path / "notes" / "draft.tmp").exists()
     with pytest.raises(InputError, match="is a file"):
         small().run(tmp_path / "thesis.tex")
     with pytest.raises(InputError, match="its folder is a file"):
@@ -185,14 +190,19 @@ def test_two_at_once_in_one_folder(tmp_path):
     assert small().run(tmp_path / "results").made == 6
 
 
-def test_what_the_killed_left_behind_is_taken_away(results):
-    for left in (results / "x.tmp", results / "runs" / "y.parquet.1-0.tmp"):
-        left.write_bytes(b"half")
+def test_what_the_killed_left_behind_is_taken_away_and_nothing_of_the_users(results):
+    result = f"{'0a' * 16}.parquet"
+    ours = ("manifest.json.1-0.tmp", f"runs/{result}.1-0.tmp", f"oracles/{result}.77-3.tmp")
+    theirs = ("x.tmp", "runs/y.parquet.1-0.tmp", f"{result}.1-0.tmp", f"runs/{result}.tmp",
+              "notes/manifest.json.1-0.tmp", "runs/manifest.json.1-0.tmp")  # fmt: skip
+    (results / "notes").mkdir()
+    for left in ours + theirs:
+        (results / left).write_bytes(b"half")
     with (results / "timings.jsonl").open("a") as file:
         file.write('{"kind": "ru')
-    sorted((results / "runs").iterdir())[0].unlink()
+    sorted((results / "runs").glob("*.parquet"))[0].unlink()
     small().run(results)
-    assert not list(results.rglob("*.tmp"))
+    assert {path.relative_to(results).as_posix() for path in results.rglob("*.tmp")} == set(theirs)
     lines = (results / "timings.jsonl").read_text().splitlines()
     assert lines[7] == '{"kind": "ru'
     assert json.loads(lines[8])["kind"] == "run"
