@@ -17,13 +17,13 @@ from windage.record import Run, Tape
 from windage.spaces import StateActions
 from windage.worlds import Foreign, FunctionWorld, Problem, Simulator, world_of
 
-__all__ = ["FunctionWorld", "Problem", "Run", "Simulator", "run", "world_of"]
+__all__ = ["FunctionWorld", "Problem", "Run", "Simulator", "run", "time_of", "world_of"]
 
 _BLOCK = 1 << 14  # steps a compiled loop plays at a time: its arrays stay in the cache
 
 
 class Player(Protocol):
-    """The least an agent must offer; one with `t` continues where it stands."""
+    """The least an agent must offer; one with `t`, from 1 on, continues where it stands."""
 
     def act(self, s: int) -> int:
         """Return an action for state s."""
@@ -79,7 +79,7 @@ def run(
     """
     as_seed(seed)
     _check_agent(problem, agent)
-    first = getattr(agent, "t", 1)
+    first = time_of(agent)
     n = _steps_to_play(problem, agent, first, steps)
     pause = n if every is None else as_integer(every, "every", low=1)
     if isinstance(problem, DriftingMDP):
@@ -199,6 +199,26 @@ def _check_agent(problem: DriftingMDP | Problem, agent: Player) -> None:
             field="agent",
             fix="call observe before run",
         )
+
+
+def time_of(agent: Player) -> int:
+    """Return the time of an agent's next decision, its `t`; one that has no such clock is at 1.
+
+    Raises
+    ------
+    InputError
+        It counts from 0, or backwards: where it stands cannot be told.
+    """
+    t = getattr(agent, "t", 1)
+    if isinstance(t, bool) or not isinstance(t, (int, np.integer)):
+        return 1  # something else of that name
+    if t < 1:
+        raise InputError(
+            f"{type(agent).__name__}.t is {t}, but t is the time of the next decision: 1, 2, ...",
+            field="agent.t",
+            fix="let it start at 1, or give the attribute another name",
+        )
+    return int(t)
 
 
 def _steps_to_play(

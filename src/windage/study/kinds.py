@@ -24,6 +24,7 @@ from windage.drift import DriftingMDP
 from windage.drift.files import fingerprint, load
 from windage.errors import InputError, StateError, WindageError
 from windage.inputs import as_choice
+from windage.simulate import time_of
 from windage.worlds import Problem
 
 __all__ = ["FORMAT", "Player", "World", "hash_of", "resolve"]
@@ -113,7 +114,7 @@ def resolve(
     kind = agent_kind(id, "id")
     digest = "" if kind.__module__.startswith("windage.") else source_digest(kind)
     if own.is_own(kind):
-        own.build(kind, _own_arguments(kind, world, 0), options)
+        time_of(own.build(kind, _own_arguments(kind, world, 0), options))
         return Player(id, options, digest)
     told = agents.facts(kind, world, **options) if isinstance(world, DriftingMDP) else {}
     agent = agents.make(kind, world.space, horizon=world.horizon, seed=0, **(told | options))
@@ -164,6 +165,8 @@ def imported(name: str, field: str) -> Callable[..., Any]:
         raise InputError(
             f"module {module!r} has no {attribute!r}", field=field, fix="write module:Class"
         ) from None
+    except (Exception, SystemExit) as err:
+        raise _raised(module, err, field) from err
     if not callable(found):
         raise InputError(f"{name!r} makes nothing", field=field, fix="name a class or a function")
     made: Callable[..., Any] = found
@@ -269,6 +272,18 @@ def _named(find: Callable[[], Any], field: str) -> Any:
         return find()
     except InputError as err:
         raise InputError(err.problem, field=field, fix=err.fix) from None
+    except SystemExit as err:
+        raise _raised("its module", err, field) from err
+
+
+def _raised(module: str, err: BaseException, field: str) -> InputError:
+    return InputError(
+        f"{module} raised {type(err).__name__}: {err} while it was imported",
+        field=field,
+        fix='put what is to run only as a script under if __name__ == "__main__":'
+        if isinstance(err, SystemExit)
+        else "mend it",
+    )
 
 
 def require_parameter(name: str, known: dict[str, Any], field: str) -> None:

@@ -101,7 +101,7 @@ def _world(entry: Entry, world: World) -> DriftingMDP | Problem:
         raise InputError(
             err.problem, field=f"{entry.place}.{err.field}", where=err.where, fix=_fix(err, entry)
         ) from None
-    except Exception as err:
+    except (Exception, SystemExit) as err:
         raise InputError(
             f"cannot be made ({type(err).__name__}: {err})",
             field=entry.place,
@@ -135,7 +135,7 @@ def _player(
             where=err.where,
             fix=_fix(err, agent),
         ) from None
-    except Exception as err:
+    except (Exception, SystemExit) as err:
         raise InputError(
             f"cannot be made {where} ({type(err).__name__}: {err})",
             field=agent.place,

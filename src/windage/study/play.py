@@ -6,13 +6,14 @@ writes what they return. So the bytes cannot depend on where a run was made.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import json
 import math
 import os
 import platform
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import msgspec
@@ -23,6 +24,7 @@ from numpy.typing import NDArray
 from windage import agents, envs
 from windage.agents.base import Agent, listening
 from windage.drift import DriftingMDP
+from windage.errors import StateError
 from windage.record import Run
 from windage.regret import gain_sums, rounding
 from windage.simulate import run
@@ -91,7 +93,7 @@ def every(horizon: int) -> int:
 def play(task: Task, gains: Gains | None, stopping: Callable[[], bool] = lambda: False) -> Outcome:
     """Make one run; returns its file."""
     start = time.perf_counter(), time.thread_time()
-    with listening() as heard:
+    with _not_ending(), listening() as heard:
         world = task.world.make()
         agent = task.player.make(world, task.seed)
         memory = _Memory(agent, world, stopping)
@@ -121,10 +123,11 @@ def play(task: Task, gains: Gains | None, stopping: Callable[[], bool] = lambda:
 def solve(world: World) -> Outcome:
     """Find the optimal gains of a world; returns the oracle's file."""
     start = time.perf_counter(), time.thread_time()
-    model = world.make()
-    assert isinstance(model, DriftingMDP)
+    with _not_ending():
+        model = world.make()
+        assert isinstance(model, DriftingMDP)
+        curve = model.optimal_gains()
     T, step = model.horizon, every(model.horizon)
-    curve = model.optimal_gains()
     sums, total, error = gain_sums(curve, 1, T, step)
     times = _times(np.arange(step, T + 1, step), T)
     budgets = model.budgets()
@@ -160,6 +163,17 @@ def text_of(world: World) -> str:
     """Return the parameters of a world as JSON; a file or a module is told by its digest."""
     digest = {"digest": world.digest} if world.digest else {}
     return json.dumps(world.parameters | digest, sort_keys=True)
+
+
+@contextlib.contextmanager
+def _not_ending() -> Iterator[None]:
+    """Let no class of the user's end the study: that it wants to leave is a failure like others."""
+    try:
+        yield
+    except SystemExit as err:
+        raise StateError(
+            f"asked Python to end (SystemExit: {err})", fix="raise an error that says why"
+        ) from None
 
 
 def _outcome(

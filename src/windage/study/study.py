@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 
+from windage.errors import InputError
+from windage.inputs import shown
 from windage.learn.radii import Radii
 from windage.study.runner import Status, Summary, run_study
 from windage.study.spec import Spec, read_spec
@@ -49,12 +51,12 @@ class Study:
     ) -> None:
         data: dict[str, Any] = {
             "name": name,
-            "seeds": seeds if isinstance(seeds, int) else list(seeds),
-            "environments": [_table(table) for table in environments],
-            "agents": [_table(table) for table in agents],
+            "seeds": _numbers(seeds),
+            "environments": _tables(environments, "environments"),
+            "agents": _tables(agents, "agents"),
         }
         if horizon is not None:
-            data["horizon"] = horizon if isinstance(horizon, int) else list(horizon)
+            data["horizon"] = _numbers(horizon)
         self.spec = read_spec(data)
 
     @classmethod
@@ -123,8 +125,29 @@ class Study:
         )
 
 
-def _table(table: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a table as a study file would have it."""
+def _numbers(given: Any) -> Any:
+    """Return one number or several as a study file would have them, right or wrong."""
+    if isinstance(given, Iterable) and not isinstance(given, (str, bytes, Mapping)):
+        return [_value(one) for one in given]
+    return _value(given)
+
+
+def _tables(given: Any, field: str) -> list[dict[str, Any]]:
+    """Return tables as a study file would have them."""
+    if isinstance(given, (str, bytes, Mapping)) or not isinstance(given, Iterable):
+        raise InputError(
+            f"{shown(given)} is no list of tables",
+            field=field,
+            fix=f'pass a list, such as {field}=[{{"id": "..."}}]',
+        )
+    return [_table(table, f"{field}[{i}]") for i, table in enumerate(given)]
+
+
+def _table(table: Any, field: str) -> dict[str, Any]:
+    if not isinstance(table, Mapping) or not all(isinstance(name, str) for name in table):
+        raise InputError(
+            f"{shown(table)} is no table", field=field, fix='pass a dict, such as {"id": "..."}'
+        )
     return {name: _value(value) for name, value in table.items()}
 
 

@@ -51,6 +51,31 @@ class Deadly(Plain):
         return super().act(s)
 
 
+class Leaving(Plain):
+    """Ends Python in the middle of a run, or as it is made."""
+
+    def __init__(self, space, at_once=False):
+        super().__init__(space)
+        if at_once:
+            raise SystemExit(3)
+
+    def act(self, s):
+        if self.t == 5:
+            raise SystemExit("enough")
+        return super().act(s)
+
+
+class FromZero(Plain):
+    """Has an attribute `t` of another meaning than the library's."""
+
+    def __init__(self, space, t=0):
+        super().__init__(space)
+        self.t = t
+
+    def observe(self, s, a, reward, s_next):
+        pass
+
+
 class Modest(wd.agents.RandomAgent):
     """A subclass of a library agent."""
 

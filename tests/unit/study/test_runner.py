@@ -84,6 +84,43 @@ def test_an_agent_that_raises_is_named_and_tried_again(tmp_path):
     assert before.items() <= stamps(tmp_path / "results").items()
 
 
+@pytest.mark.parametrize("executor", ["threads", "processes"])
+def test_an_agent_that_ends_python_has_failed_and_the_others_go_on(tmp_path, executor):
+    asked = study({"id": f"{OWN}:Leaving"}, {"id": "random"}, seeds=1)
+    done = asked.run(tmp_path / "results", executor=executor, workers=1)
+    assert done.made == 1
+    (failure,) = done.failures
+    assert failure.what == f"{OWN}:Leaving on riverswim, T = 200, seed 0"
+    assert failure.why.startswith("asked Python to end (SystemExit: enough)")
+
+
+def test_what_ends_python_before_anything_runs_is_an_error(tmp_path, monkeypatch):
+    with pytest.raises(
+        InputError, match=r"agents\[0\]: cannot be made on riverswim \(SystemExit: 3"
+    ):
+        study({"id": f"{OWN}:Leaving", "at_once": True}).run(tmp_path / "results")
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "a_script_v1.py").write_text("raise SystemExit(4)")
+    for options in ({"agents": ({"id": "a_script_v1:Me"},)},
+                    {"environments": [{"id": "a_script_v1:Me"}]}):  # fmt: skip
+        with pytest.raises(InputError, match=r"raised SystemExit: 4 while it was imported.*__main"):
+            study(*options.pop("agents", ()), **options)
+    (tmp_path / "a_script_v2.py").write_text("1 / 0")
+    with pytest.raises(
+        InputError, match=r"environments\[0\].id: a_script_v2 raised ZeroDivisionErr"
+    ):
+        study(environments=[{"id": "a_script_v2:Me"}])
+
+
+def test_a_clock_that_starts_at_0_is_named_before_anything_runs(tmp_path):
+    message = r"agents\[0\]: FromZero.t is 0, but t is the time of the next decision: 1, 2, ..."
+    with pytest.raises(InputError, match=message):
+        study({"id": f"{OWN}:FromZero"}).run(tmp_path / "results")
+    assert not (tmp_path / "results").exists()
+    done = study({"id": f"{OWN}:FromZero", "t": "a name"}, seeds=1).run(tmp_path / "results")
+    assert (done.made, done.failures) == (1, ())
+
+
 def test_an_oracle_that_fails_takes_only_its_own_runs_along(tmp_path, monkeypatch):
     def refused(model, tol=1e-6):
         if model.space.n_states == 4:

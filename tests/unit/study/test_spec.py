@@ -290,3 +290,37 @@ def test_from_python_tuples_radii_and_numpy_numbers_are_values():
     ]
     assert study.spec.seeds == (0, 1, 2)
     assert len(plan(study.spec).tasks) == 6
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"seeds": 2.5}, "seeds: 2.5 is of the wrong type. Fix: write an integer, or a list of"),
+        ({"seeds": np.float64(2.5)}, "seeds: 2.5 is of the wrong type"),
+        ({"seeds": None}, "seeds: None is of the wrong type"),
+        ({"seeds": "3"}, "seeds: '3' is of the wrong type"),
+        ({"seeds": [0, 1.5]}, "seeds[1]: 1.5 is of the wrong type"),
+        ({"seeds": {"a": 1}}, "seeds: {'a': 1} is of the wrong type"),
+        ({"horizon": 1e3}, "horizon: 1000.0 is of the wrong type"),
+        ({"horizon": "long"}, "horizon: 'long' is of the wrong type"),
+        ({"agents": {"id": "random"}}, "agents: {'id': 'random'} is no list of tables. Fix: pass"),
+        ({"agents": ["random"]}, "agents[0]: 'random' is no table. Fix: pass a dict"),
+        ({"agents": [{1: 2}]}, "agents[0]: {1: 2} is no table"),
+        ({"environments": "riverswim"}, "environments: 'riverswim' is no list of tables"),
+        ({"environments": 7}, "environments: 7 is no list of tables"),
+        ({"name": 7}, "name: 7 is of the wrong type"),
+    ],
+)
+def test_wrong_types_from_python_are_named(change, message):
+    given = {"environments": [{"id": "riverswim"}], "agents": [{"id": "random"}], "horizon": 100}
+    with pytest.raises(InputError) as caught:
+        wd.Study(**given | change)
+    assert str(caught.value).startswith(message)
+
+
+def test_numbers_of_numpy_are_numbers():
+    def seeds(given):
+        return wd.Study([{"id": "riverswim"}], [{"id": "random"}], seeds=given).spec.seeds
+
+    assert seeds(np.int64(3)) == seeds(range(3)) == seeds(np.arange(3)) == (0, 1, 2)
+    wd.Study([{"id": "riverswim"}], [{"id": "random"}], horizon=np.array([10, 20]), seeds=1)
