@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -64,15 +64,24 @@ class Comparison:
         All agents, the best mean first.
     contrasts
         The best learner less every other agent that was not told the model, in that order.
-    tests
-        How many pairs were tested.
+    corrected
+        The p-values of all pairs that were tested, by their labels, corrected by Holm's rule.
     """
 
     setting: Setting
     measure: Measure
     ranking: Sequence[Scored]
     contrasts: Sequence[Contrast]
-    tests: int
+    corrected: Mapping[frozenset[str], float]
+
+    @property
+    def tests(self) -> int:
+        """How many pairs were tested."""
+        return len(self.corrected)
+
+    def apart(self, one: str, other: str) -> bool:
+        """Whether a test tells two agents apart, given their labels."""
+        return self.corrected.get(frozenset((one, other)), 1.0) < LEVEL
 
     @property
     def learners(self) -> list[Scored]:
@@ -126,7 +135,8 @@ def compare(results: Results, setting: Setting) -> Comparison:
             contrasts.append(Contrast(one, other, stats.paired(first, second), corrected[k]))
     order = {one.label: place for place, one in enumerate(ranking)}
     contrasts.sort(key=lambda contrast: order[contrast.other.label])
-    return Comparison(setting, measure, ranking, contrasts, len(tested))
+    by_labels = {frozenset(one.label for one in pairs[k]): p for k, p in corrected.items()}
+    return Comparison(setting, measure, ranking, contrasts, by_labels)
 
 
 def shared(

@@ -16,10 +16,11 @@ from windage.report.page.charts.pairwise import pairwise_chart
 from windage.report.page.charts.regret import regret_chart
 from windage.report.page.charts.shares import shares_chart
 from windage.report.page.charts.sweeps import sweep_chart
+from windage.report.page.headline import headline
 from windage.report.page.html import Card, Page, Section
 from windage.report.page.material import Material
 from windage.report.page.results import Setting
-from windage.report.page.verdict import evidence, headline, verdict
+from windage.report.page.verdict import evidence, named, plain_words, verdict
 
 __all__ = ["compose"]
 
@@ -30,7 +31,7 @@ def compose(
     title: str,
     provenance: Sequence[tuple[str, str]],
     study_file: str,
-    wanted: int,
+    asked: Sequence[tuple[str, str]],
     live: bool = False,
     progress: Callable[[str], None] | None = None,
 ) -> Page:
@@ -42,8 +43,8 @@ def compose(
         What was found in the results folder.
     title, provenance, study_file
         The study's name, where its numbers come from, and the study itself as text.
-    wanted
-        How many runs the study asks for.
+    asked
+        The environment and the agent of every run that the study asks for.
     live
         Whether the page is served while the study runs.
     progress
@@ -65,16 +66,23 @@ def compose(
             )
         )
     judged = material.judged
+    missing = _missing(material, asked)
+    known = {agent.label for agent in results.agents}
+    nowhere = [label for label in dict.fromkeys(agent for _, agent in asked) if label not in known]
     return Page(
         title=title,
-        headline=headline(judged, material.looks),
+        headline=headline(judged, material.looks, nowhere),
         facts=_facts(material),
-        remarks=_remarks(material, wanted),
+        remarks=_remarks(material, len(asked), nowhere),
         cards=[
             Card(
                 comparison.setting.title,
                 f"world-{place + 1}",
-                verdict(comparison, material.looks),
+                verdict(
+                    comparison,
+                    material.looks,
+                    missing.get(comparison.setting.environment, []),
+                ),
                 evidence(comparison),
             )
             for place, comparison in enumerate(judged)
@@ -142,14 +150,28 @@ def _facts(material: Material) -> str:
     return " · ".join(parts)
 
 
-def _remarks(material: Material, wanted: int) -> list[str]:
+def _missing(material: Material, asked: Sequence[tuple[str, str]]) -> dict[str, list[str]]:
+    """Return the agents without a finished run in an environment, by the environment."""
+    frame = material.results.frame
+    done = set(zip(frame["environment"], frame["agent"], strict=True))
+    found: dict[str, list[str]] = {}
+    for environment, agent in dict.fromkeys(asked):
+        if (environment, agent) not in done:
+            found.setdefault(environment, []).append(agent)
+    return found
+
+
+def _remarks(material: Material, wanted: int, nowhere: Sequence[str]) -> list[str]:
     done = material.results.frame.height
     if done >= wanted:
         return []
-    return [
+    said = (
         f"{done:,} of {wanted:,} runs are in: numbers will change, and agents are compared on the "
         "seeds that both have."
-    ]
+    )
+    if nowhere:
+        said += f" Without a finished run so far: {plain_words(named(nowhere))}."
+    return [said]
 
 
 def _count(n: int, what: str) -> str:

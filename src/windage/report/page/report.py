@@ -102,7 +102,7 @@ def make_report(
         title=manifest.name,
         provenance=provenance(store, manifest, complete=frame.height == wanted),
         study_file=study_text(manifest.study),
-        wanted=wanted,
+        asked=[(run.environment, run.agent) for run in manifest.runs],
         live=live,
         progress=progress,
     )

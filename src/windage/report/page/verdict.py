@@ -1,4 +1,4 @@
-"""The verdict in words: who leads, by how much, on how many seeds, and what cannot be said."""
+"""The verdict on one setting in words: who leads, by how much, on how many seeds, what is open."""
 
 from __future__ import annotations
 
@@ -9,82 +9,45 @@ from windage.report.page.comparison import Comparison, Contrast, Scored
 from windage.report.page.looks import Look
 from windage.report.page.results import SHARE
 
-__all__ = ["Words", "evidence", "headline", "p_text", "plain_words", "verdict"]
+__all__ = ["MOST_NAMED", "Words", "evidence", "listed", "named", "p_text", "plain_words", "verdict"]
 
 Words = list[str | Look]
 """Words, with agents among them that a page shows in their colours."""
 
-_MOST_NAMED = 4
+MOST_NAMED = 4
+"""Agents that one sentence names; of others it says how many."""
+
 _LEAST_P = 0.001
 
 
-def headline(comparisons: Sequence[Comparison], looks: Mapping[str, Look]) -> Words:
-    """Return the one sentence at the top."""
-    if not comparisons:
-        return ["Nothing has been run yet."]
-    leaders = {c.setting.environment: _leaders(c) for c in comparisons}
-    if not any(leaders.values()):
-        return ["No learner took part: these are yardsticks only."]
-    if any(c.seeds < 2 for c in comparisons):
-        return ["One seed each: the numbers below are single runs, and no difference is proved."]
-    several = len(leaders) > 1
-    common = [
-        name
-        for name in next(iter(leaders.values()))
-        if all(name in few for few in leaders.values())
-    ]
-    if all(len(c.learners) < 2 for c in comparisons):
-        only = comparisons[0].learners[0].label if comparisons[0].learners else ""
-        return [
-            looks[only],
-            " is the only learner here: nothing to compare it with but yardsticks.",
-        ]
-    if not all(c.decidable for c in comparisons):
-        return _undecided(comparisons, looks)
-    if all(
-        len(few) == len(c.learners) for few, c in zip(leaders.values(), comparisons, strict=True)
-    ):
-        return ["No learner is significantly better than any other."]
-    if common and all(len(few) <= _MOST_NAMED for few in leaders.values()):
-        where = " in every environment" if several else f" on {next(iter(leaders))}"
-        verb = " leads" if len(common) == 1 else " lead"
-        tied = "" if len(common) == 1 else ", and no test tells them apart"
-        return [*_listed(looks[name] for name in common), f"{verb}{where}{tied}."]
-    words: Words = ["The best learner depends on the world: "]
-    for place, (environment, few) in enumerate(leaders.items()):
-        names = [looks[name] for name in few[:_MOST_NAMED]]
-        more = len(few) - len(names)
-        listed = _listed([*names, f"{more} more"] if more else names)
-        words += [*listed, f" on {environment}", "; " if place < len(leaders) - 1 else "."]
-    return words
+def verdict(
+    comparison: Comparison, looks: Mapping[str, Look], missing: Sequence[str] = ()
+) -> list[Words]:
+    """Return the sentences of one setting, each true of its numbers.
 
-
-def _undecided(comparisons: Sequence[Comparison], looks: Mapping[str, Look]) -> Words:
-    """Return who has the best mean where seeds are too few for any test."""
-    best = {c.setting.environment: c.learners[0].label for c in comparisons if c.learners}
-    seeds = min(c.paired_seeds for c in comparisons)
-    few = f"but {seeds} seed{'s are' if seeds > 1 else ' is'} too few to prove it."
-    if len(set(best.values())) == 1:
-        where = " in every environment" if len(best) > 1 else f" on {next(iter(best))}"
-        return [looks[next(iter(best.values()))], f" has the best mean{where}, {few}"]
-    words: Words = []
-    for place, (environment, label) in enumerate(best.items()):
-        words += ["; " if place else "", looks[label], f" has the best mean on {environment}"]
-    return [*words, f", {few}"]
-
-
-def verdict(comparison: Comparison, looks: Mapping[str, Look]) -> list[Words]:
-    """Return the sentences of one setting, each true of its numbers."""
+    Parameters
+    ----------
+    comparison
+        What the setting says.
+    looks
+        How agents look, by their labels.
+    missing
+        The agents that the study asks for here and that have no finished run.
+    """
     learners, measure = comparison.learners, comparison.measure
+    lacking: list[Words] = []
+    if missing:
+        verb = "has" if len(missing) == 1 else "have"
+        lacking = [[*named(missing), f" {verb} no finished run here."]]
     if not learners:
-        return [["No learner took part."]]
+        return lacking or [["No learner took part."]]
     best = learners[0]
     sentences: list[Words] = [_lead(comparison, looks)]
     if comparison.seeds < 2:
         sentences.append(
             ["One seed is one draw of luck: no interval and no test. Run at least six."]
         )
-        return sentences
+        return sentences + lacking
     rivals = comparison.rivals
     if not rivals:
         sentences.append(["There is no other learner to compare it with."])
@@ -92,17 +55,13 @@ def verdict(comparison: Comparison, looks: Mapping[str, Look]) -> list[Words]:
         sentences += _rivalry(comparison, looks)
     floors = [c for c in comparison.contrasts if c.other.cell.agent.kind == "floor"]
     sentences += [_floor(best, contrast, comparison, looks) for contrast in floors[:1]]
-    below = _not_above_floor(comparison)
-    if below:
-        names = _listed(looks[one.label] for one in below[:_MOST_NAMED])
-        more = f" (and {len(below) - _MOST_NAMED} more)" if len(below) > _MOST_NAMED else ""
-        verb = "earns" if len(below) == 1 else "earn"
-        sentences.append([*names, f"{more} {verb} no more than acting at random."])
+    if floors:
+        sentences += _near_floor(comparison, floors[0].other, looks)
     if measure is not SHARE:
         sentences.append(
             ["This world has no oracle: agents are compared by reward, and regret is not known."]
         )
-    return sentences
+    return sentences + lacking
 
 
 def evidence(comparison: Comparison) -> Table:
@@ -111,16 +70,17 @@ def evidence(comparison: Comparison) -> Table:
     rows: list[list[str | float | int | None]] = []
     for contrast in comparison.contrasts:
         found = contrast.found
+        between = (found.difference.low, found.difference.high)
+        tested = (contrast.corrected, "yes" if contrast.significant else "no")
+        several = found.n > 1  # one seed has no interval and no test
         rows.append(
             [
                 f"{contrast.better.label} − {contrast.other.label}",
                 found.difference.estimate,
-                found.difference.low,
-                found.difference.high,
+                *(between if several else (None, None)),
                 found.n,
                 found.wins,
-                contrast.corrected,
-                "yes" if contrast.significant else "no",
+                *(tested if several else (None, "not tested")),
             ]
         )
     unit = "points" if measure is SHARE else "reward a step"
@@ -143,14 +103,6 @@ def p_text(p: float) -> str:
     ('p < 0.001', 'p = 0.031')
     """
     return f"p < {_LEAST_P:g}" if p < _LEAST_P else f"p = {p:.2g}"
-
-
-def _leaders(comparison: Comparison) -> list[str]:
-    """Return the best learner and those that no test tells from it."""
-    if not comparison.learners:
-        return []
-    tied = [c.other.label for c in comparison.rivals if not c.significant]
-    return [comparison.learners[0].label, *tied]
 
 
 def _lead(comparison: Comparison, looks: Mapping[str, Look]) -> Words:
@@ -189,14 +141,19 @@ def _rivalry(comparison: Comparison, looks: Mapping[str, Look]) -> list[Words]:
             f" is not significant: {_amount(first, comparison)}",
         ]  # fmt: skip
         if len(tied) > 1:
-            others = _listed(looks[c.other.label] for c in tied[1 : _MOST_NAMED + 1])
-            more = len(tied) - 1 - _MOST_NAMED
+            others = listed(looks[c.other.label] for c in tied[1 : MOST_NAMED + 1])
+            more = len(tied) - 1 - MOST_NAMED
             tail = f" and {more} more" if more > 0 else ""
             words += [". Neither is that over ", *others, tail]
         sentences.append([*words, "."])
     if beaten:
         first = beaten[0]
-        every = "every other learner" if not tied else f"{len(beaten)} of {len(rivals)} others"
+        all_others = len(comparison.learners) - 1
+        every = (
+            "every other learner"
+            if len(beaten) == all_others
+            else f"{len(beaten)} of {all_others} others"
+        )
         if len(beaten) == 1:
             sentences.append(
                 ["It beats ", looks[first.other.label], f" by {_amount(first, comparison)}."]
@@ -231,13 +188,25 @@ def _floor(
     return [looks[best.label], f" is {text} {where} ", floor, ", which learns nothing."]
 
 
-def _not_above_floor(comparison: Comparison) -> list[Scored]:
-    """Return the learners whose mean is not above that of acting at random."""
-    floors = [one for one in comparison.ranking if one.cell.agent.kind == "floor"]
-    if not floors:
-        return []
-    level = max(one.score.estimate for one in floors)
-    return [one for one in comparison.learners[1:] if one.score.estimate <= level]
+def _near_floor(comparison: Comparison, floor: Scored, looks: Mapping[str, Look]) -> list[Words]:
+    """Return which other learners do no better than acting at random, as far as tests can say."""
+    others, level = comparison.learners[1:], floor.score.estimate
+    if not comparison.decidable:
+        below = [one.label for one in others if one.score.estimate <= level]
+        verb = "has a mean" if len(below) == 1 else "have means"
+        end: Words = [f" {verb} no higher than ", looks[floor.label], "."]
+        return [[*named(below, looks), *end]] if below else []
+    apart = [one for one in others if comparison.apart(one.label, floor.label)]
+    below = [one.label for one in apart if one.score.estimate < level]
+    same = [one.label for one in others if one not in apart]
+    sentences: list[Words] = []
+    if below:
+        verb = "earns" if len(below) == 1 else "earn"
+        end = [f" {verb} significantly less than ", looks[floor.label], "."]
+        sentences.append([*named(below, looks), *end])
+    if same:
+        sentences.append(["No test tells ", *named(same, looks), " from ", looks[floor.label], "."])
+    return sentences
 
 
 def _amount(contrast: Contrast, comparison: Comparison) -> str:
@@ -247,9 +216,11 @@ def _amount(contrast: Contrast, comparison: Comparison) -> str:
     d = found.difference
     digits = measure.digits + (abs(d.estimate) < 0.5 * 10.0**-measure.digits)
     test = f"; {p_text(contrast.corrected)}" if comparison.decidable else ""
+    if found.n < 2:
+        return f"{d.estimate:.{digits}f} {unit} (one paired seed)"
     return (
         f"{d.estimate:.{digits}f} {unit} ({_range(d.low, d.high, digits)}; "
-        f"{found.n} paired seed{'s' if found.n > 1 else ''}{test})"
+        f"{found.n} paired seeds{test})"
     )
 
 
@@ -257,7 +228,7 @@ def _range(low: float, high: float, digits: int) -> str:
     return f"{low:.{digits}f} to {high:.{digits}f}".replace("-", "\u2212")
 
 
-def _listed(names: Iterable[str | Look]) -> Words:
+def listed(names: Iterable[str | Look]) -> Words:
     """Return names with commas and an "and"."""
     found = list(names)
     words: Words = []
@@ -266,3 +237,14 @@ def _listed(names: Iterable[str | Look]) -> Words:
             words.append(" and " if place == len(found) - 1 else ", ")
         words.append(name)
     return words
+
+
+def named(labels: Sequence[str], looks: Mapping[str, Look] | None = None) -> Words:
+    """Return a few agents, in their colours where they have some, and how many more there are.
+
+    >>> named(["a", "b", "c", "d", "e", "f"])
+    ['a', ', ', 'b', ', ', 'c', ', ', 'd', ' and ', '2 more']
+    """
+    few: Words = [looks[label] if looks else label for label in labels[:MOST_NAMED]]
+    more = len(labels) - MOST_NAMED
+    return listed([*few, f"{more} more"] if more > 0 else few)

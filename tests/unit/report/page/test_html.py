@@ -53,7 +53,13 @@ class Read(HTMLParser):
 def page():
     found = material(scores(a=[0.5, 0.6], b=[0.4, 0.5]))
     return render(
-        compose(found, title="by hand", provenance=[("command", "x")], study_file="", wanted=4)
+        compose(
+            found,
+            title="by hand",
+            provenance=[("command", "x")],
+            study_file="",
+            asked=[("world", "a")] * 4,
+        )
     )
 
 
@@ -84,7 +90,13 @@ def test_nothing_of_the_day_or_the_machine_is_in_it(page):
     own = page[: page.index("<script>")] + page[page.rindex("<script>") :]
     assert not re.search(r"\b20\d\d-\d\d-\d\d\b|/tmp/|/home/|/root/", own)
     found = material(scores(a=[0.5, 0.6], b=[0.4, 0.5]))
-    again = compose(found, title="by hand", provenance=[("command", "x")], study_file="", wanted=4)
+    again = compose(
+        found,
+        title="by hand",
+        provenance=[("command", "x")],
+        study_file="",
+        asked=[("world", "a")] * 4,
+    )
     assert render(again) == page
 
 
@@ -93,7 +105,9 @@ def test_nothing_of_the_day_or_the_machine_is_in_it(page):
 @given(st.text(max_size=60))
 def test_any_name_is_text(name):
     found = material([row(f"agent {name}", seed, 0.5) for seed in range(2)])
-    page = compose(found, title=name, provenance=[("seeds", name)], study_file=name, wanted=2)
+    page = compose(
+        found, title=name, provenance=[("seeds", name)], study_file=name, asked=[("world", "a")] * 2
+    )
     text = render(page)
     assert Read(text).bad == []
     data = re.search(r'id="data">(.*?)</script>', text, re.DOTALL)[1]

@@ -8,7 +8,8 @@ import re
 import pytest
 
 from tests.unit.report.page.frames import material, row, scores
-from windage.report.page.verdict import evidence, headline, plain_words, verdict
+from windage.report.page.headline import headline
+from windage.report.page.verdict import evidence, plain_words, verdict
 
 LOW = [0.30, 0.31, 0.29, 0.33, 0.30, 0.28, 0.32, 0.30, 0.31, 0.29]
 HIGH = [0.80, 0.82, 0.79, 0.83, 0.81, 0.78, 0.80, 0.84, 0.80, 0.81]
@@ -87,13 +88,87 @@ def test_the_best_learner_depends_on_the_world():
     rows += [one | {"environment": "elsewhere"} for one in scores(a=LOW, b=HIGH)]
     found = material(rows)
     top = plain_words(headline(found.judged, found.looks))
-    assert top == "The best learner depends on the world: a on world; b on elsewhere."
+    assert top == "The best learner depends on the world: a leads on world; b leads on elsewhere."
 
 
 def test_learners_below_the_floor_are_named():
     _, said, _ = told(scores(good=HIGH, poor=[0.1] * 10, random=[0.2] * 10))
     assert "good is 60.8 points above random, which learns nothing." in said
-    assert "poor earns no more than acting at random." in said
+    assert "poor earns significantly less than random." in said
+
+
+def test_a_mean_near_the_floor_is_no_finding():
+    """A mean a hair below acting at random, which no test tells from it."""
+    near = [0.199, 0.201] * 5
+    _, said, _ = told(scores(good=HIGH, poor=near, random=[0.2005, 0.1996] * 5))
+    assert "No test tells poor from random." in said
+    assert not any("less than random" in words for words in said)
+    _, said, comparison = told(scores(good=HIGH[:3], poor=[0.1] * 3, random=[0.2] * 3))
+    assert not comparison.decidable
+    assert "poor has a mean no higher than random." in said
+
+
+def worlds(**environments):
+    """Material of several environments, each with the shares of its agents."""
+    return material(
+        [
+            one | {"environment": environment}
+            for environment, agents in environments.items()
+            for one in scores(**agents)
+        ]
+    )
+
+
+def top_of(found, missing=()):
+    return plain_words(headline(found.judged, found.looks, missing))
+
+
+def test_who_is_tied_somewhere_does_not_lead_everywhere():
+    best_there = [x + 0.003 for x in NEAR]
+    found = worlds(
+        river={"a": HIGH, "b": LOW, "c": LOW}, shop={"a": HIGH, "b": best_there, "c": LOW}
+    )
+    assert found.judged[1].learners[0].label == "b"
+    assert top_of(found) == "a leads on river; b and a lead on shop."
+    found = worlds(river={"a": HIGH, "b": LOW, "c": LOW}, shop={"a": HIGH, "b": NEAR, "c": LOW})
+    assert top_of(found) == (
+        "a has the best mean in every environment, but no test tells b from it on shop."
+    )
+    found = worlds(river={"a": HIGH, "b": LOW}, shop={"a": NEAR, "b": LOW})
+    assert top_of(found) == "a leads in every environment."
+
+
+def test_equals_are_called_so_only_if_no_test_tells_any_two_apart():
+    """The best is noisy and tied with both; the second is better than the third for sure."""
+    noisy = [1.0, 0.2] * 5
+    second, third = [0.55 + 0.001 * k for k in range(10)], [0.50 + 0.001 * k for k in range(10)]
+    top, said, comparison = told(scores(a=noisy, b=second, c=third))
+    assert comparison.apart("b", "c")
+    assert not comparison.apart("a", "b")
+    assert top == "a has the best mean on world, but no test tells b and c from it."
+    top, _, _ = told(scores(a=noisy, b=second, c=third, d=[-5.0 + x for x in LOW]))
+    assert top == "a has the best mean on world, but no test tells b and c from it."
+    assert said[1].startswith("Its lead over b is not significant")
+
+
+def test_learners_that_have_not_finished_are_named():
+    found = worlds(river={"random": LOW})
+    assert top_of(found) == "No learner took part: these are yardsticks only."
+    assert top_of(found, ["a", "b"]) == (
+        "No learner has a finished run yet: still missing a and b."
+    )
+    (comparison,) = found.judged
+    said = [plain_words(words) for words in verdict(comparison, found.looks, ["a", "b"])]
+    assert said == ["a and b have no finished run here."]
+    found = worlds(river={"a": HIGH, "b": LOW}, shop={"random": LOW})
+    assert top_of(found) == "a leads on river."
+
+
+def test_one_shared_seed_has_no_interval_and_no_test():
+    found = worlds(river={"a": HIGH[:1], "b": LOW[:1]})
+    (line,) = evidence(found.judged[0]).rows
+    assert line[2:4] == [None, None]
+    assert line[-2:] == [None, "not tested"]
 
 
 def test_a_floor_above_every_learner():
