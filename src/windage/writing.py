@@ -13,7 +13,7 @@ from typing import BinaryIO
 
 from windage.errors import InputError
 
-__all__ = ["as_path", "make_folder", "target_of", "unwritable", "write_whole"]
+__all__ = ["as_path", "make_folder", "target_of", "unreadable", "unwritable", "write_whole"]
 
 
 def write_whole(
@@ -146,6 +146,15 @@ def unwritable(path: object, err: Exception) -> InputError:
     full = isinstance(err, OSError) and err.errno in (errno.ENOSPC, errno.EDQUOT)
     fix = "make room on the disk and do the same again" if full else _ELSEWHERE
     return InputError(f"cannot be written ({why})", field=str(path), fix=fix)
+
+
+def unreadable(path: object, err: OSError) -> InputError:
+    """Return the error that a file is there and cannot be read: nobody knows what it holds."""
+    return InputError(
+        f"cannot be read ({err.strerror or err})",
+        field=str(path),
+        fix="make it a file that you may read, and do the same again",
+    )
 
 
 _ELSEWHERE = "name a file in a folder you may write to"

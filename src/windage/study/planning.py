@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import platform
+import re
 import subprocess
 import warnings
 from dataclasses import dataclass
@@ -50,8 +51,19 @@ def plan(spec: Spec) -> Plan:
     Raises
     ------
     InputError
-        An agent cannot be made for an environment; the message says which and why.
+        An agent cannot be made for an environment; the message says which and why, and where it
+        stands in the file.
     """
+    try:
+        return _planned(spec)
+    except InputError as err:
+        if not spec.source:
+            raise
+        place = f"{spec.source}: {err.field}"
+        raise InputError(err.problem, field=place, where=err.where, fix=err.fix) from err.__cause__
+
+
+def _planned(spec: Spec) -> Plan:
     worlds: list[World] = []
     players: list[Player] = []
     asked: list[Asked] = []
@@ -131,7 +143,7 @@ def _player(
     except WindageError as err:
         raise InputError(
             f"{err.problem} ({where})",
-            field=f"{agent.place}.{err.field}" if err.field in agent.parameters else agent.place,
+            field=f"{agent.place}.{err.field}" if _top(err) in agent.parameters else agent.place,
             where=err.where,
             fix=_fix(err, agent),
         ) from None
@@ -150,6 +162,11 @@ def _player(
 
 def _fix(err: WindageError, entry: Entry) -> str:
     return _hint(entry, err.fix) if err.field in entry.listed else err.fix
+
+
+def _top(err: WindageError) -> str:
+    """Return the parameter an error is about, without the way to the value inside it."""
+    return re.split(r"[.\[]", err.field, maxsplit=1)[0]
 
 
 def _hint(entry: Entry, fix: str) -> str:

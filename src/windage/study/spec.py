@@ -13,7 +13,7 @@ import math
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +52,8 @@ class Spec:
         Environments with all parameters, beside their labels and whether their oracle is wanted.
     agents
         Agents with their parameters as written.
+    source
+        The file it was read from, which errors name; empty if it comes from Python.
     """
 
     name: str
@@ -59,6 +61,7 @@ class Spec:
     worlds: tuple[tuple[Entry, World, bool], ...]
     agents: tuple[Entry, ...]
     data: dict[str, Any] = field(repr=False)
+    source: str = ""
 
 
 def read_spec(source: str | Path | Mapping[str, Any]) -> Spec:
@@ -75,7 +78,7 @@ def read_spec(source: str | Path | Mapping[str, Any]) -> Spec:
     except tomllib.TOMLDecodeError as err:
         raise InputError(f"is not TOML ({err})", field=str(path), fix="mend that line") from None
     try:
-        return _spec(data, path.parent)
+        return replace(_spec(data, path.parent), source=str(path))
     except WindageError as err:
         place = f"{path}: {err.field}"
         raise InputError(err.problem, field=place, where=err.where, fix=err.fix) from None

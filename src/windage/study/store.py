@@ -27,7 +27,7 @@ from windage.errors import InputError, StateError
 from windage.study.kinds import FORMAT, Player, World
 from windage.study.play import Outcome
 from windage.study.tables import ORACLE, RUN, read
-from windage.writing import as_path, make_folder, target_of, unwritable, write_whole
+from windage.writing import as_path, make_folder, target_of, unreadable, unwritable, write_whole
 
 __all__ = ["Asked", "Manifest", "Store"]
 
@@ -127,7 +127,7 @@ class Store:
         with lock:
             _take(lock, store.folder)
             for left in store._left_behind():
-                left.unlink(missing_ok=True)
+                _take_away(left)
             yield store
 
     def manifest(self) -> Manifest:
@@ -143,7 +143,11 @@ class Store:
                     fix="use the version of windage that wrote it",
                 )
             return msgspec.json.decode(data, type=Manifest)
-        except (OSError, msgspec.DecodeError, UnicodeDecodeError) as err:
+        except OSError as err:
+            if not isinstance(err, FileNotFoundError):
+                raise unreadable(path, err) from None
+            raise StateError("is missing", field=str(path), fix="run the study again") from None
+        except (msgspec.DecodeError, UnicodeDecodeError) as err:
             raise StateError(
                 f"cannot be read ({err})",
                 field=str(path),
@@ -195,7 +199,7 @@ class Store:
 
     def remove(self, kind: str, key: str) -> None:
         """Take away a damaged file."""
-        (self.folder / kind / f"{key}.parquet").unlink(missing_ok=True)
+        _take_away(self.folder / kind / f"{key}.parquet")
 
     def present(self, kind: str) -> set[str]:
         """Return the keys of the files that are there."""
@@ -216,14 +220,16 @@ class Store:
         folder = self.folder
         if folder.exists() and not folder.is_dir():
             raise InputError("is a file", field=str(folder), fix="name a folder")
+        try:
+            names = sorted(folder.iterdir()) if folder.is_dir() else []
+        except OSError as err:
+            raise unreadable(folder, err) from None
         strange = [
-            path.name
-            for path in (folder.iterdir() if folder.is_dir() else ())
-            if path.name not in _KNOWN and target_of(path) != _MANIFEST
+            path.name for path in names if path.name not in _KNOWN and target_of(path) != _MANIFEST
         ]
         if strange and not (folder / _MANIFEST).is_file():
             raise InputError(
-                f"holds other things ({', '.join(sorted(strange)[:3])}) and no study",
+                f"holds other things ({', '.join(strange[:3])}) and no study",
                 field=str(folder),
                 fix="name a new folder",
             )
@@ -231,6 +237,13 @@ class Store:
 
 class _Version(msgspec.Struct):
     windage_study: int
+
+
+def _take_away(path: Path) -> None:
+    try:
+        path.unlink(missing_ok=True)
+    except OSError as err:
+        raise unwritable(path, err) from None
 
 
 def _take(lock: Any, folder: Path) -> None:

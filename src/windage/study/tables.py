@@ -17,6 +17,7 @@ import numpy as np
 import polars as pl
 
 from windage.errors import StateError
+from windage.writing import unreadable
 
 __all__ = ["ORACLE", "RUN", "decode", "encode", "read"]
 
@@ -140,13 +141,21 @@ def decode(data: bytes, schema: dict[str, Any], path: Path) -> pl.DataFrame:
 
 
 def read(path: Path, schema: dict[str, Any]) -> pl.DataFrame | None:
-    """Return the row of a file; None if there is no file."""
+    """Return the row of a file; None if there is no file.
+
+    Raises
+    ------
+    StateError
+        It is damaged.
+    InputError
+        It cannot be read today, which says nothing about what it holds.
+    """
     try:
         data = path.read_bytes()
     except FileNotFoundError:
         return None
     except OSError as err:
-        raise damaged(path, err.strerror or str(err)) from None
+        raise unreadable(path, err) from None
     frame = decode(data, schema, path)
     if frame["key"][0] != path.stem:
         raise damaged(path, f"it holds the result {frame['key'][0]}")

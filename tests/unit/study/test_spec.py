@@ -324,3 +324,33 @@ def test_numbers_of_numpy_are_numbers():
 
     assert seeds(np.int64(3)) == seeds(range(3)) == seeds(np.arange(3)) == (0, 1, 2)
     wd.Study([{"id": "riverswim"}], [{"id": "random"}], horizon=np.array([10, 20]), seeds=1)
+
+
+@pytest.mark.parametrize(
+    ("agent", "message"),
+    [
+        ('radii = {kind = "laplace", scal = 0.3}', "agents[0].radii.scal: no such choice: 'scal'"),
+        ('radii = {kind = "laplace", scale = -1}', "agents[0].radii.scale: -1.0 is not a number"),
+        ("delta = 7", "agents[0].delta: 7.0 is not a number"),
+        ("reward_range = [[1, 0]]", "agents[0].reward_range: "),
+    ],
+)
+def test_an_error_of_a_value_names_the_file_and_the_whole_way_to_it(agent, message, tmp_path):
+    path = tmp_path / "b16.toml"
+    path.write_text(
+        'horizon = 100\n[[environments]]\nid = "riverswim"\n[[agents]]\nid = "ucrl2"\n' + agent
+    )
+    with pytest.raises(InputError) as caught:
+        wd.Study.load(path).run(tmp_path / "results")
+    assert str(caught.value).startswith(f"{path}: {message}")
+    assert not (tmp_path / "results").exists()
+
+
+def test_an_environment_that_cannot_be_made_names_the_file(tmp_path):
+    path = tmp_path / "one.toml"
+    path.write_text(
+        'horizon = 100\n[[environments]]\nid = "riverswim"\nstates = 1\n[[agents]]\nid = "random"'
+    )
+    with pytest.raises(InputError) as caught:
+        wd.Study.load(path).run(tmp_path / "results")
+    assert str(caught.value).startswith(f"{path}: environments[0].states: 1 is not an integer")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import shutil
 from pathlib import Path
 
@@ -127,6 +129,42 @@ def test_damaged_files_are_named_and_made_anew_and_nothing_else(results, kind, d
     assert contents(results) == before
     again = {path for path, stamp in stamps.items() if path.stat().st_mtime_ns != stamp}
     assert again == {victim}
+
+
+@pytest.mark.parametrize("error", [errno.EACCES, errno.EIO, errno.EMFILE])
+@pytest.mark.parametrize("name", ["runs", "oracles", "manifest.json"])
+def test_what_cannot_be_read_today_is_not_taken_for_damage(results, monkeypatch, name, error):
+    place = results / name
+    victim = sorted(place.iterdir())[0] if place.is_dir() else place
+    before, manifest = contents(results), (results / "manifest.json").read_bytes()
+    real = Path.read_bytes
+
+    def read_bytes(path):
+        if path == victim:
+            raise OSError(error, os.strerror(error))
+        return real(path)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "read_bytes", read_bytes)
+        with pytest.raises(InputError, match="cannot be read") as caught:
+            small().run(results)
+        assert caught.value.field == str(victim)
+        assert os.strerror(error) in str(caught.value)
+    assert contents(results) == before
+    assert (results / "manifest.json").read_bytes() == manifest
+    assert small().run(results).kept == 6
+
+
+@pytest.mark.parametrize("kind", ["runs", "oracles"])
+def test_a_folder_in_the_place_of_a_result_is_named_and_stays(results, kind):
+    victim = sorted((results / kind).iterdir())[0]
+    victim.unlink()
+    victim.mkdir()
+    (victim / "thesis.tex").touch()
+    with pytest.raises(InputError, match="cannot be read") as caught:
+        small().run(results)
+    assert caught.value.field == str(victim)
+    assert (victim / "thesis.tex").exists()
 
 
 @pytest.mark.parametrize("text", ["", "{", '{"windage_study": 1}', "[]", '{"name": "x"}', "\xff"])
