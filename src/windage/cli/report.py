@@ -52,6 +52,7 @@ def report(
                 title=made.page.title,
                 versions=made.manifest.versions,
                 study_hash=made.manifest.hash,
+                before=made.manifest.before,
             )
     for sentence in made.verdict:
         print_text(sentence)

@@ -11,8 +11,16 @@ from windage.report.page.chart import Table, shortened
 from windage.report.page.material import Material
 from windage.report.page.results import REWARD, SHARE, Cell
 from windage.study import stats
+from windage.study.stats import Interval
 
-__all__ = ["agents_table", "numbers_table", "runs_table", "setup_words", "worlds_table"]
+__all__ = [
+    "agents_table",
+    "numbers_table",
+    "rounded_text",
+    "runs_table",
+    "setup_words",
+    "worlds_table",
+]
 
 _MOST_NAMED = 6
 _FACTS = {"l": "the number of changes"}
@@ -31,7 +39,7 @@ def agents_table(material: Material) -> Table:
                 ", ".join(agent.told) or "nothing",
                 *(_joined(_values(cells, name)) for name in ("radii", "ties")),
                 *(_span(_values(cells, name)) for name in ("window", "widening", "delta")),
-                _joined([_rounded(text) for text in _values(cells, "variant")]),
+                _joined([rounded_text(text) for text in _values(cells, "variant")]),
             ]
         )
     headers = [
@@ -53,7 +61,7 @@ def setup_words(material: Material) -> list[str]:
         for name, groups in labels.items():
             for value in _values(cells, name):
                 groups.setdefault(str(value), []).append(agent.label)
-        chosen = [_rounded(text) for text in _values(cells, "variant")]
+        chosen = [rounded_text(text) for text in _values(cells, "variant")]
         if chosen:
             variants.append(f"{shortened(agent.label, 40)}: {' or '.join(chosen)}")
     found = [" ".join(f"Told {what}: {_names(who)}." for what, who in told.items())]
@@ -107,9 +115,9 @@ def numbers_table(material: Material) -> Table:
             rows.append(
                 [
                     setting.environment, setting.horizon, one.label, cell.n,
-                    *((score.estimate, score.low, score.high) if score else (None,) * 3),
+                    *_between(score, cell.n),
                     stats.iqm(cell.values(SHARE)) if share else None,
-                    *((regret.estimate, regret.low, regret.high) if regret else (None,) * 3),
+                    *_between(regret, cell.n),
                     reward.estimate, _mean(cell, "episodes"),
                 ]
             )  # fmt: skip
@@ -129,6 +137,13 @@ def runs_table(material: Material) -> Table:
     ]  # fmt: skip
     frame = material.results.frame.select(names)
     return Table("Every run", names, [list(row) for row in frame.iter_rows()])
+
+
+def _between(found: Interval | None, n: int) -> tuple[float | None, float | None, float | None]:
+    """Return a mean and its interval; one run has none."""
+    if found is None:
+        return None, None, None
+    return (found.estimate, found.low, found.high) if n > 1 else (found.estimate, None, None)
 
 
 def _cells(material: Material, label: str) -> list[Cell]:
@@ -158,10 +173,10 @@ def _joined(values: list[Any]) -> str:
     return ", ".join(map(str, values)) or "–"
 
 
-def _rounded(text: str) -> str:
+def rounded_text(text: str) -> str:
     """Return a text with its numbers in four digits.
 
-    >>> _rounded("slack 4.47003527154273, prior 1")
+    >>> rounded_text("slack 4.47003527154273, prior 1")
     'slack 4.47, prior 1'
     """
     return re.sub(r"\d+\.\d{4,}", lambda found: f"{float(found[0]):.4g}", text)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
@@ -26,6 +26,7 @@ def write_paper(
     title: str,
     versions: dict[str, str],
     study_hash: str,
+    before: Sequence[dict[str, str]] = (),
 ) -> list[Path]:
     """Write tables, figures, the paragraph of details, BibTeX, and an example that uses them.
 
@@ -37,14 +38,15 @@ def write_paper(
         Where to write; it is made if there is none. Files that are there are replaced.
     title
         Of the example.
-    versions, study_hash
-        What the paragraph of details names.
+    versions, study_hash, before
+        What the paragraph of details names: what made the runs, the study, and what made parts of
+        it earlier.
     """
     place = Path(folder)
     texts = {
         "means.tex": means_table(material),
         "tests.tex": tests_table(material),
-        "details.tex": details_text(material, versions, study_hash),
+        "details.tex": details_text(material, versions, study_hash, before),
         "references.bib": bibliography(agent.id for agent in material.results.agents),
     }
     written = []

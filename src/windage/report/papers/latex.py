@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Sequence
+from typing import Any
 
 from windage.report.page.comparison import Comparison, Contrast
 from windage.report.page.material import Material
-from windage.report.page.results import SHARE
+from windage.report.page.results import SHARE, Cell
+from windage.report.page.tables import rounded_text
 from windage.report.papers.references import keys_of
 from windage.study.resampling import RESAMPLES
 
@@ -23,6 +25,8 @@ _STARS = ((0.001, "***"), (0.01, "**"), (0.05, "*"))
 _TOLD = {
     "B_r": "$B_r$", "B_p": "$B_p$", "D": "$D$", "l": r"the number of changes $\ell$",
 }  # fmt: skip
+
+_SYMBOLS = {"window": "$W$", "widening": r"$\eta$", "delta": r"$\delta$"}
 
 
 def escaped(text: str) -> str:
@@ -93,33 +97,66 @@ def tests_table(material: Material) -> str:
     return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", r"\end{table}", ""])
 
 
-def details_text(material: Material, versions: dict[str, str], study_hash: str) -> str:
-    """Return the paragraph "Experimental details"."""
+def details_text(
+    material: Material,
+    versions: dict[str, str],
+    study_hash: str,
+    before: Sequence[dict[str, str]] = (),
+) -> str:
+    """Return the paragraph "Experimental details"; `before` are versions that ran parts earlier."""
     results = material.results
     worlds = "; ".join(
         rf"{escaped(s.environment)} (\texttt{{{escaped(s.environment_id)}}}, "
         rf"$T = {_number(s.horizon)}$)"
         for s in results.settings
     )
-    seeds = int(results.frame["seed"].n_unique())
+    counts = sorted({cell.n for s in results.settings for cell in results.cells(s)})
+    seeds = counts[-1]
+    ran = f"{counts[0]} to {seeds} seeds" if counts[0] < seeds else _count(seeds, "seed")
     sentences = [
-        rf"\paragraph{{Experimental details.}} We ran {len(results.agents)} agents on "
-        rf"{len(results.environments)} drifting environments: {worlds}.",
-        f"Each agent ran on {seeds} seed{'s' if seeds > 1 else ''}; agents on one seed meet the "
-        "same noise, so differences are paired by seed.",
+        rf"\paragraph{{Experimental details.}} We ran {_count(len(results.agents), 'agent')} "
+        rf"on {_count(len(results.environments), 'environment')}: {worlds}.",
+        f"Each agent ran on {ran}; agents on one seed meet the same noise, so "
+        "differences are paired by seed.",
         *_agent_sentences(material),
         r"Performance is the expected reward of the path as a share of $\sum_t \rho^*_t$, the sum "
         r"of the certified optimal average rewards of the model of every $t$; regret is the "
         r"difference of the two.",
-        r"Intervals are 95\,\% percentile bootstrap intervals over seeds "
-        rf"({_number(RESAMPLES)} resamples); tests flip signs of paired differences, with "
-        r"Holm's correction over all pairs of agents of an environment.",
-        rf"All runs were made with windage {escaped(versions.get('windage', ''))} "
-        rf"\citep{{windage}} on Python {escaped(versions.get('python', ''))} and NumPy "
-        rf"{escaped(versions.get('numpy', ''))}; the hash of the study is "
-        rf"\texttt{{{escaped(study_hash)}}}.",
+        *_statistics(seeds),
+        _software(versions, before),
+        rf"The hash of the study is \texttt{{{escaped(study_hash)}}}.",
     ]
     return "\n".join(sentences) + "\n"
+
+
+def _statistics(seeds: int) -> list[str]:
+    """Return how intervals and tests were made, where there are any."""
+    if seeds < 2:
+        return ["With one seed there are no intervals and no tests."]
+    return [
+        r"Intervals are 95\,\% percentile bootstrap intervals over seeds "
+        rf"({_number(RESAMPLES)} resamples); tests flip signs of paired differences, with "
+        r"Holm's correction over all pairs of agents of an environment."
+    ]
+
+
+def _software(versions: dict[str, str], before: Sequence[dict[str, str]]) -> str:
+    """Return what made the runs; parts may be older."""
+    whole = rf"{_made_with(versions, cite=True)}."
+    if not before:
+        return f"All runs were made with {whole}"
+    older = "; ".join(_made_with(one, cite=False) for one in before)
+    return f"Runs were made with {whole} Parts of the study were made earlier, with {older}."
+
+
+def _made_with(versions: dict[str, str], *, cite: bool) -> str:
+    source = r" \citep{windage}" if cite else ""
+    commit = versions.get("commit", "")
+    at = rf" (commit \texttt{{{escaped(commit)}}})" if commit else ""
+    return (
+        rf"windage {escaped(versions.get('windage', ''))}{at}{source} on Python "
+        rf"{escaped(versions.get('python', ''))} and NumPy {escaped(versions.get('numpy', ''))}"
+    )
 
 
 def _agent_sentences(material: Material) -> list[str]:
@@ -135,20 +172,27 @@ def _agent_sentences(material: Material) -> list[str]:
         cited = keys_of(agent.id)
         source = rf" \citep{{{','.join(cited)}}}" if cited else ""
         parts = [rf"\texttt{{{escaped(agent.id)}}}{source}"]
-        for name, what in (("radii", "radii"), ("ties", "ties")):
-            values = dict.fromkeys(v for cell in cells for v in cell.labels(name) if v)
+        for name in ("radii", "ties"):
+            texts = _values(cells, name)
+            if texts:
+                parts.append(f"{name} {escaped(', '.join(texts))}")
+        for name, symbol in _SYMBOLS.items():
+            values = sorted(_values(cells, name))
             if values:
-                parts.append(f"{what} {escaped(', '.join(values))}")
-        windows = sorted({int(v) for cell in cells for v in cell.labels("window") if v})
-        if windows:
-            parts.append(f"$W$ = {_range(windows)}")
-        widenings = sorted({float(v) for cell in cells for v in cell.labels("widening") if v})
-        if widenings:
-            parts.append(rf"$\eta$ = {_range(widenings)}")
+                parts.append(f"{symbol} = {_range(values)}")
+        variants = [rounded_text(text) for text in _values(cells, "variant")]
+        if variants:
+            parts.append(f"variant: {escaped(' or '.join(variants))}")
         told = " and ".join(_TOLD.get(fact, escaped(fact)) for fact in agent.told)
         parts.append(f"told {told}" if told else "told nothing of the drift")
         found.append(rf"\emph{{{escaped(agent.label)}}} is {'; '.join(parts)}.")
     return found
+
+
+def _values(cells: Sequence[Cell], name: str) -> list[Any]:
+    """Return the different values of a column; an empty text is none, but 0 is one."""
+    found = dict.fromkeys(v for cell in cells for v in cell.labels(name))
+    return [value for value in found if value is not None and value != ""]
 
 
 def _means_caption(judged: Sequence[Comparison]) -> str:
@@ -159,11 +203,22 @@ def _means_caption(judged: Sequence[Comparison]) -> str:
     )  # fmt: skip
     seeds = sorted({one.cell.n for c in judged for one in c.ranking})
     n = str(seeds[0]) if len(seeds) == 1 else f"{seeds[0]} to {seeds[-1]}"
+    if seeds[-1] < 2:
+        return rf"{what}: one run each, so no intervals and no tests. Bold: the best learner."
+    told = rf"{what}: mean over $n = {n}$ seeds and 95\,\% bootstrap interval."
+    tested = [c for c in judged if c.contrasts]
+    if not tested:
+        return f"{told} Bold: the best learner."
+    undecided = [c for c in tested if not c.decidable]
+    if len(undecided) == len(tested):
+        return rf"{told} Bold: the best learner; the seeds are too few for any test."
+    bold = "Bold: the best learner and those no test tells from it"
+    if undecided:
+        names = ", ".join(escaped(c.setting.environment) for c in undecided)
+        bold += f" (only the best on {names}, where the seeds are too few for any test)"
     return (
-        rf"{what}: mean over $n = {n}$ seeds and 95\,\% bootstrap interval. Bold: the best learner "
-        r"and those no test tells from it. Stars: the best learner is better, by paired sign-flip "
-        r"tests with Holm's correction ($^{*}$ $p < 0.05$, $^{**}$ $p < 0.01$, $^{***}$ "
-        r"$p < 0.001$)."
+        rf"{told} {bold}. Stars: the best learner is better, by paired sign-flip tests with Holm's "
+        r"correction ($^{*}$ $p < 0.05$, $^{**}$ $p < 0.01$, $^{***}$ $p < 0.001$)."
     )
 
 
@@ -178,7 +233,7 @@ def _mean_cell(comparison: Comparison, label: str) -> str:
     tied = contrast is not None and not contrast.significant
     if found.cell.agent.kind == "learner" and (best or (tied and comparison.decidable)):
         text = rf"\textbf{{{text}}}"
-    stars = _stars(contrast)
+    stars = _stars(contrast) if comparison.decidable else ""
     between = f"[{found.score.low:.{digits}f}, {found.score.high:.{digits}f}]"
     return f"{text}{stars} & {between if found.cell.n > 1 else ''}"
 
@@ -192,13 +247,12 @@ def _stars(contrast: Contrast | None) -> str:
 def _test_row(comparison: Comparison, contrast: Contrast) -> str:
     found, digits = contrast.found, comparison.measure.digits
     d = found.difference
+    between = f"[${d.low:.{digits}f}$, ${d.high:.{digits}f}$]"
     p = "$< 0.001$" if contrast.corrected < 0.001 else f"${contrast.corrected:.3f}$"
     cells = [
         rf"\quad {escaped(contrast.other.label)}",
         f"${d.estimate:+.{digits}f}$",
-        f"[${d.low:.{digits}f}$, ${d.high:.{digits}f}$]",
-        str(found.n),
-        p,
+        *((between, str(found.n), p) if found.n > 1 else ("--", "1", "--")),
     ]
     return " & ".join(cells) + r" \\"
 
@@ -215,3 +269,7 @@ def _range(values: Sequence[float]) -> str:
 
 def _number(value: int) -> str:
     return f"{value:,}".replace(",", "{,}")
+
+
+def _count(n: int, what: str) -> str:
+    return f"{n} {what}{'' if n == 1 else 's'}"

@@ -173,3 +173,11 @@ def test_words_can_be_read_and_agents_told_apart():
 def test_contrast_is_that_of_the_standard():
     assert _contrast("#000000", "#ffffff") == pytest.approx(21.0)
     assert _contrast("#777777", "#ffffff") == pytest.approx(4.48, abs=0.01)
+
+
+def test_a_slope_of_one_seed_has_no_interval():
+    rows = [row("a", 0, 0.5, horizon=T) for T in (100, 200, 400)]
+    found = horizons_chart(material(rows), "world")
+    assert found.table.rows[0][1] == pytest.approx(1.0)
+    assert found.table.rows[0][2:4] == [None, None]
+    assert "[" not in found.sentence

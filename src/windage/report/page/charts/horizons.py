@@ -61,7 +61,7 @@ def horizons_chart(material: Material, environment: str) -> Chart | None:
         tops += [score.low for score in scores if score.low > 0]
         if look.coloured:
             ends.append((look, float(np.log10(scores[-1].estimate)), _words(found)))
-        slope = (found.estimate, found.low, found.high) if found else (None, None, None)
+        slope = _numbers(found)
         rows.append([agent.label, *slope, *(score.estimate for score in scores)])
     if not data:
         return None
@@ -111,7 +111,10 @@ def _padded(rows: list[list[Any]]) -> list[list[Any]]:
 
 
 def _slope(cells: list[Cell]) -> Interval | None:
-    """Return the fitted slope over the seeds that all horizons have; None where there is none."""
+    """Return the fitted slope over the seeds that all horizons have; None where there is none.
+
+    One seed gives a slope without an interval: its ends are not numbers.
+    """
     seeds = cells[0].seeds
     for cell in cells[1:]:
         seeds = np.intersect1d(seeds, cell.seeds)
@@ -119,9 +122,17 @@ def _slope(cells: list[Cell]) -> Interval | None:
         return None
     values = [cell.column("regret")[np.isin(cell.seeds, seeds)] for cell in cells]
     try:
-        return stats.slope([cell.setting.horizon for cell in cells], np.stack(values, axis=1))
+        found = stats.slope([cell.setting.horizon for cell in cells], np.stack(values, axis=1))
     except InputError:
         return None  # a mean that may be negative has no logarithm
+    return found if seeds.size > 1 else Interval(found.estimate, np.nan, np.nan)
+
+
+def _numbers(found: Interval | None) -> list[float | None]:
+    if found is None:
+        return [None, None, None]
+    ends = (found.low, found.high)
+    return [found.estimate, *(end if np.isfinite(end) else None for end in ends)]
 
 
 def _words(found: Interval | None) -> str:
@@ -136,9 +147,8 @@ def _sentence(slopes: dict[str, Interval | None], n: int) -> str:
     )
     if known:
         label, least = min(known.items(), key=lambda one: one[1].estimate)
-        said += (
-            f" {label} has the flattest, {least.estimate:.2f} [{least.low:.2f}, {least.high:.2f}]."
-        )
+        between = f" [{least.low:.2f}, {least.high:.2f}]" if np.isfinite(least.low) else ""
+        said += f" {label} has the flattest, {least.estimate:.2f}{between}."
     if n < 3:
         said += " Two horizons fit any line: add a third."
     return said

@@ -1,0 +1,68 @@
+"""The tables and the paragraph for a paper: what they claim is what their cells show."""
+
+from __future__ import annotations
+
+import re
+
+from tests.unit.report.page.frames import material, row, scores
+from windage.report.papers import latex
+
+HIGH = [0.80, 0.82, 0.79, 0.83, 0.81, 0.78, 0.80, 0.84, 0.80, 0.81]
+NEAR = [0.81, 0.80, 0.80, 0.82, 0.82, 0.77, 0.81, 0.83, 0.79, 0.82]
+LOW = [0.30, 0.31, 0.29, 0.33, 0.30, 0.28, 0.32, 0.30, 0.31, 0.29]
+VERSIONS = {"windage": "1.2", "python": "3.11", "numpy": "2.0"}
+
+
+def bold(table):
+    return re.findall(r"^(\w+) & \\textbf", table, re.MULTILINE)
+
+
+def test_the_caption_agrees_with_what_is_bold():
+    agents = {"best": HIGH, "near": NEAR, "low": LOW}
+    table = latex.means_table(material(scores(**agents)))
+    assert bold(table) == ["best", "near"]
+    assert "Bold: the best learner and those no test tells from it. Stars" in table
+    few = latex.means_table(material(scores(**{name: x[:3] for name, x in agents.items()})))
+    assert len(bold(few)) == 1
+    assert "Bold: the best learner; the seeds are too few for any test." in few
+    assert "those no test tells" not in few
+    assert "Stars" not in few
+    one = latex.means_table(material(scores(**{name: x[:1] for name, x in agents.items()})))
+    assert "one run each, so no intervals and no tests" in one
+    assert "[" not in one.split(r"\midrule")[1]
+
+
+def test_where_only_one_environment_has_too_few_seeds_it_is_named():
+    rows = scores(best=HIGH, near=NEAR)
+    rows += [one | {"environment": "shop"} for one in scores(best=HIGH[:3], near=NEAR[:3])]
+    table = latex.means_table(material(rows))
+    assert "(only the best on shop, where the seeds are too few for any test)" in table
+
+
+def test_one_seed_has_no_interval_and_no_p_value():
+    table = latex.tests_table(material(scores(best=HIGH[:1], low=LOW[:1])))
+    assert r"\quad low & $+50.0$ & -- & 1 & -- \\" in table
+
+
+def test_what_made_each_agent_is_stated_zero_included():
+    labels = {
+        "window": 40, "widening": 0.0, "delta": 0.05, "radii": "paper", "ties": "random",
+        "variant": "slack 4.47003527154273",
+    }  # fmt: skip
+    found = material([row("a", seed, 0.5, **labels) for seed in range(2)])
+    details = latex.details_text(found, VERSIONS, "abc")
+    assert (
+        r"radii paper; ties random; $W$ = 40; $\eta$ = 0; $\delta$ = 0.05; variant: slack 4.47;"
+        in details
+    )
+    assert "We ran 1 agent on 1 environment: world" in details
+    assert "Each agent ran on 2 seeds;" in details
+
+
+def test_parts_made_by_other_versions_are_named():
+    found = material(scores(a=HIGH))
+    assert "All runs were made with windage 1.2" in latex.details_text(found, VERSIONS, "abc")
+    older = VERSIONS | {"windage": "1.1", "commit": "12ab"}
+    details = latex.details_text(found, VERSIONS, "abc", [older])
+    assert "All runs" not in details
+    assert r"made earlier, with windage 1.1 (commit \texttt{12ab}) on Python 3.11" in details
