@@ -347,4 +347,8 @@ def test_verify_and_diff(here):
     broken = windage("verify", "a", "-n", "0", cwd=here)
     assert broken.returncode == 1
     assert f"windage: {victim} is damaged" in broken.stderr
+    victim.unlink()
+    lacking = windage("verify", "a", "-n", "0", cwd=here)
+    assert lacking.returncode == 1
+    assert lacking.stderr == "windage: missing results: 1; `windage run` goes on with them\n"
     assert wd.load_results("b").height == 16

@@ -36,10 +36,15 @@ def verify(
     for one in found.different:
         columns = ", ".join(one.columns)
         print(f"windage: {one.what} came out differently: {columns}", file=sys.stderr)
+    for failure in found.failed:
+        print(f"windage: {failure.what} cannot be computed again: {failure.why}", file=sys.stderr)
     for name, then, now in found.versions:
         print_text(f"{name} was {then}, now {now}")
     if found.missing:
-        print_text(f"missing runs: {found.missing:,}; `windage run` goes on with them")
+        print(
+            f"windage: missing results: {found.missing:,}; `windage run` goes on with them",
+            file=sys.stderr,
+        )
     print_text(
         f"{found.files:,} files read, {found.recomputed:,} results computed again: "
         f"{len(found.damaged):,} damaged, {len(found.different):,} different"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,8 +13,9 @@ import polars as pl
 from windage.errors import StateError, WindageError
 from windage.inputs import as_integer
 from windage.streams import stream
-from windage.study.play import Gains, Task, gains_of, play, solve
+from windage.study.play import Gains, Outcome, Task, gains_of, play, solve
 from windage.study.pools import cores
+from windage.study.runner import Failure
 from windage.study.store import Manifest, Store
 from windage.study.tables import ORACLE, RUN, decode
 
@@ -40,11 +41,13 @@ class Verification:
     recomputed
         Results that were computed again: runs, and the oracles they are measured by.
     missing
-        Runs that the study asks for and that are not there.
+        Runs and oracles that the study asks for and that are not there.
     damaged
-        Files that are not as they were written.
+        Files that are not as they were written, or cannot be read.
     different
         Results that came out differently.
+    failed
+        Results that could not be computed again, as when the source of a class has changed.
     versions
         What differs between the versions of then and of now: name, then, now.
     """
@@ -54,12 +57,13 @@ class Verification:
     missing: int
     damaged: tuple[str, ...]
     different: tuple[Difference, ...]
+    failed: tuple[Failure, ...]
     versions: tuple[tuple[str, str, str], ...]
 
     @property
     def holds(self) -> bool:
-        """Whether nothing is damaged and all that was recomputed is the same."""
-        return not self.damaged and not self.different
+        """Whether all is there, nothing is damaged, and what was chosen came out the same."""
+        return not (self.missing or self.damaged or self.different or self.failed)
 
 
 def verify(
@@ -96,16 +100,19 @@ def verify(
     solved = [key for key in oracles if _whole(store.oracle, key, damaged)]
     tasks = _tasks(manifest)
     chosen = [tasks[key] for key in _sample(there, sample, seed)]
-    different = tuple(_recomputed(store, manifest, chosen, progress))
+    found = list(_recomputed(store, manifest, chosen, progress))
+    failed = tuple(one for one in found if isinstance(one, Failure))
     keys = {task.key for task in chosen}
     worlds = {asked.oracle for asked in manifest.runs if asked.oracle and asked.key in keys}
     now, then = versions(), manifest.versions
     return Verification(
         files=len(there) + len(solved),
-        recomputed=len(chosen) + len(worlds),
-        missing=len(runs.keys() - store.present("runs")),
+        recomputed=len(chosen) + len(worlds) - len(failed),
+        missing=len(runs.keys() - store.present("runs"))
+        + len(oracles.keys() - store.present("oracles")),
         damaged=tuple(damaged),
-        different=different,
+        different=tuple(one for one in found if isinstance(one, Difference)),
+        failed=failed,
         versions=tuple(
             (name, then.get(name, "-"), now.get(name, "-"))
             for name in sorted(then.keys() | now.keys())
@@ -116,24 +123,50 @@ def verify(
 
 def _recomputed(
     store: Store, manifest: Manifest, chosen: list[Task], progress: Callable[[str], None]
-) -> Iterable[Difference]:
-    """Yield what came out differently."""
+) -> Iterable[Difference | Failure]:
+    """Yield what came out differently, and what did not come out; the others go on."""
     names = {asked.key: asked for asked in reversed(manifest.runs)}
     worlds = {task.world.key: task.world for task in chosen if names[task.key].oracle}
+    gains: dict[str | None, Gains | None] = {None: None}
     with ThreadPoolExecutor(cores()) as pool:
         progress(f"{len(worlds)} oracles")
-        gains: dict[str, Gains] = {}
-        for key, outcome in zip(worlds, pool.map(solve, worlds.values()), strict=True):
+        solving = {key: pool.submit(solve, world) for key, world in worlds.items()}
+        for key, future in solving.items():
+            what = f"the oracle {key}"
+            outcome = _outcome(future, what)
+            if isinstance(outcome, Failure):
+                yield outcome
+                continue
             gains[key] = gains_of(decode(outcome.data, ORACLE, Path(key)))
             place = store.folder / "oracles" / f"{key}.parquet"
-            yield from _compared(place, outcome.data, ORACLE, f"the oracle {key}")
-        measured = [gains[task.world.key] if names[task.key].oracle else None for task in chosen]
+            yield from _compared(place, outcome.data, ORACLE, what)
         progress(f"{len(chosen)} runs")
-        for task, outcome in zip(chosen, pool.map(play, chosen, measured), strict=True):
+        playing = {
+            task.key: pool.submit(play, task, gains[names[task.key].oracle])
+            for task in chosen
+            if names[task.key].oracle in gains
+        }
+        for task in chosen:
             asked = names[task.key]
             what = f"{asked.agent} on {asked.environment}, seed {asked.seed} ({task.key})"
+            if task.key not in playing:
+                yield Failure(what, "its oracle failed")
+                continue
+            outcome = _outcome(playing[task.key], what)
+            if isinstance(outcome, Failure):
+                yield outcome
+                continue
             place = store.folder / "runs" / f"{task.key}.parquet"
             yield from _compared(place, outcome.data, RUN, what)
+
+
+def _outcome(future: Future[Outcome], what: str) -> Outcome | Failure:
+    """Return what was computed, or why it was not: a class of the user's may raise anything."""
+    try:
+        return future.result()
+    except Exception as err:
+        kind = "" if isinstance(err, WindageError) else f"{type(err).__name__}: "
+        return Failure(what, f"{kind}{err}")
 
 
 def _compared(path: Path, now: bytes, schema: dict[str, Any], what: str) -> Iterable[Difference]:

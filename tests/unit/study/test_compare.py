@@ -165,6 +165,40 @@ def test_verify_names_what_is_missing_damaged_and_of_other_versions(copy):
         verify(copy / "runs")
 
 
+@pytest.mark.parametrize("kind", ["runs", "oracles"])
+def test_verify_does_not_hold_if_only_something_is_missing(copy, kind):
+    sorted((copy / kind).iterdir())[0].unlink()
+    found = verify(copy, sample=0)
+    assert (found.missing, found.damaged, found.holds) == (1, (), False)
+
+
+def test_verify_names_what_it_cannot_compute_any_more_and_goes_on(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+    text = Path(__file__).with_name("own.py").read_text()
+    (tmp_path / "mine_v8.py").write_text(text)
+    agents = [{"id": "mine_v8:Plain"}, {"id": "random"}]
+    wd.Study([{"id": "riverswim"}], agents, horizon=100, seeds=2).run(tmp_path / "results")
+    (tmp_path / "mine_v8.py").write_text(text + "# another thought\n")
+    found = verify(tmp_path / "results", sample=None)
+    assert [one.what.split(" (")[0] for one in found.failed] == [
+        f"mine_v8:Plain on riverswim, seed {seed}" for seed in range(2)
+    ]
+    assert "its source is not the one the study was started with" in found.failed[0].why
+    assert (found.files, found.recomputed, found.different) == (5, 3, ())
+    assert not found.holds
+
+
+def test_verify_goes_on_when_an_oracle_fails(copy, monkeypatch):
+    def refused(model, tol=1e-6):
+        raise wd.NotConverged("did not close", field="optimal_gains", fix="wait")
+
+    monkeypatch.setattr(wd.DriftingMDP, "optimal_gains", refused)
+    found = verify(copy, sample=2)
+    assert "did not close" in found.failed[0].why
+    assert [one.why for one in found.failed[1:]] == ["its oracle failed"] * 2
+    assert found.recomputed == 0
+
+
 def test_diff_of_two_studies(pair):
     found = diff(*pair)
     assert found.measure == "regret"
