@@ -144,6 +144,10 @@ def test_names_in_a_log_are_no_markup(here):
     ("arguments", "said"),
     [
         (["none.csv"], "none.csv: cannot be read (there is no such file)"),
+        (["."], ".: cannot be read (it is a folder). Fix: name a .csv or .parquet file."),
+        (["header.csv"], "header.csv: holds no lines, only the names of columns"),
+        (["one.csv"], "log: 1 step(s) can be used, too few to compare"),
+        (["fives.csv"], "all 30 rewards are 5, which does not tell what else is possible"),
         (["orders.csv", "-o", "page.png"], "page.png: is not a page"),
         (["orders.csv", "--column", "reward=profit"], "there is no column 'profit'"),
         (["orders.csv", "--column", "profit=reward"], "no such choice: 'profit'"),
@@ -157,6 +161,10 @@ def test_names_in_a_log_are_no_markup(here):
 )
 def test_what_cannot_be_inspected_is_refused(here, capsys, arguments, said):
     past(60).write_csv("orders.csv")
+    header = "state,action,reward,next_state\n"
+    (here / "header.csv").write_text(header)
+    (here / "one.csv").write_text(header + "0,0,0.5,0\n")
+    (here / "fives.csv").write_text(header + "0,0,5,0\n" * 30)
     (here / "twice.csv").write_text("t,state,action,state,reward\n1,0,0,0,1\n")
     (here / "quote.csv").write_text('t,state,action,reward\n1,0,0,1\n2,"0,0,1\n3,0,0,1\n')
     assert said in refused(capsys, "inspect", *arguments)

@@ -46,7 +46,9 @@ def inspect(
     """Say where a log of past steps drifted and by how much, and draw it."""
     from windage.logs import read_log
     from windage.logs.page import require_html
+    from windage.logs.reading import require_file
 
+    require_file(log)
     target = output or Path("out") / f"{log.stem}.html"
     require_html(target)
     for place in [target, *([model] if model else [])]:

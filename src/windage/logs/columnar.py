@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from windage.errors import InputError
 from windage.inputs import shown
 from windage.logs.labels import Labels
-from windage.logs.reading import Rows
+from windage.logs.reading import LARGEST, Rows
 from windage.logs.times import Clock
 
 __all__ = ["rows_of"]
@@ -38,6 +38,13 @@ def rows_of(
     if not np.isfinite(paid).all():
         place = int(np.argmin(np.isfinite(paid)))
         raise InputError(f"{paid[place]} is not a number", field=f"rewards[{place}]", fix="mend it")
+    if (np.abs(paid) > LARGEST).any():
+        place = int(np.argmax(np.abs(paid) > LARGEST))
+        raise InputError(
+            f"{paid[place]:g} is beyond {LARGEST:g}, too large to compute with",
+            field=f"rewards[{place}]",
+            fix="pass rewards in larger units",
+        )
     clock = Clock()
     clock.add(np.arange(1, paid.size + 1))
     return Rows(

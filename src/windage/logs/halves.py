@@ -18,7 +18,7 @@ from scipy.stats import chi2
 from windage.logs.blocks import Blocks
 from windage.study.stats import holm
 
-__all__ = ["Drift", "HalfTests", "half_tests"]
+__all__ = ["ALPHA", "LEAST_STEPS", "Drift", "HalfTests", "half_tests"]
 
 ALPHA = 0.05
 """The probability of any false alarm in a log, at most."""
@@ -26,6 +26,9 @@ ALPHA = 0.05
 _SHARES = (4, 8, 16)  # half windows are this fraction of the log
 _STEPS = 4  # places a half window
 _LEAST = 5  # visits of a pair in either half, and counts of a next state
+LEAST_STEPS = _SHARES[0] * _LEAST
+"""With fewer, in some halves no pair can be met often enough, however few pairs there are."""
+
 _KINDS = ("reward", "transition")
 
 Reals = NDArray[np.float64]

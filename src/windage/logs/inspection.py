@@ -14,7 +14,7 @@ from windage.logs.blocks import Blocks, count_blocks
 from windage.logs.budgets import Estimate, budgets, finest
 from windage.logs.changes import Segmentation, segment
 from windage.logs.fitting import Fit, fit
-from windage.logs.halves import ALPHA, Drift, HalfTests, half_tests
+from windage.logs.halves import ALPHA, LEAST_STEPS, Drift, HalfTests, half_tests
 from windage.logs.log import Log
 
 __all__ = ["NO_REGRET", "Inspection", "inspect"]
@@ -99,6 +99,7 @@ class Inspection:
             "states": list(log.state_labels),
             "pairs": space.n_pairs,
             "unseen": [[log.state_labels[s], a] for s, a in log.unseen()[:1000]],
+            "rewards_seen": [float(log.rewards.min()), float(log.rewards.max())],
             "reward_range": list(log.reward_range),
             "drifts": [
                 drift._asdict() | {"at": log.when(drift.step), "of": space.describe(drift.pair)}
@@ -137,8 +138,8 @@ class Inspection:
         first, last = log.when(1), log.when(log.steps)
         found = [
             f"{log.steps:,} of {log.lines:,} lines can be used, from {first} to {last}: "
-            f"{log.space.n_states} states, {log.space.n_pairs} pairs of state and action, rewards "
-            f"from {log.reward_range[0]:g} to {log.reward_range[1]:g}."
+            f"{log.space.n_states} states, {log.space.n_pairs} pairs of state and action, "
+            f"{self._rewards()}."
         ]
         if log.unusable_count:
             some = [f"line {u.line}, {u.column}: {u.why}" for u in log.unusable[:_SHOWN]]
@@ -153,6 +154,13 @@ class Inspection:
                 f"{log.left_out:,} steps are left out: they lead to states in which nobody acted."
             )
         return [*found, *log.notes]
+
+    def _rewards(self) -> str:
+        seen, span = (self.log.rewards.min(), self.log.rewards.max()), self.log.reward_range
+        words = f"rewards from {seen[0]:g} to {seen[1]:g}"
+        if seen[0] == seen[1]:
+            words = f"all rewards {seen[0]:g}"
+        return words if seen == span else f"{words} in a range from {span[0]:g} to {span[1]:g}"
 
     def _coverage(self) -> list[str]:
         log, found = self.log, []
@@ -251,6 +259,14 @@ def inspect(
     """Return what can be said of a log."""
     as_seed(seed)
     count = as_integer(draws, "draws", low=1, high=1_000_000)
+    if log.steps < LEAST_STEPS:
+        raise InputError(
+            f"{log.steps} step(s) can be used, too few to compare one half of a stretch of time "
+            "with the other",
+            field="log",
+            fix=f"pass at least {LEAST_STEPS} steps; some hundred for every pair of state and "
+            "action tell more",
+        )
     tell = progress or (lambda _: None)
     tell("counting")
     blocks = count_blocks(log)

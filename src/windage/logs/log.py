@@ -37,7 +37,8 @@ class Log:
     pairs, rewards, nexts
         One entry a step: the pair of `space` that was played, the reward, the state it led to.
     reward_range
-        The least and the largest reward, or as declared; a fitted model calls them 0 and 1.
+        The least and the largest reward, or as declared; a fitted model calls them 0 and 1. If all
+        rewards are one number of [0, 1], it is [0, 1].
     lines, unusable, unusable_count
         How many lines were read; the first of those that could not be used, and how many.
     left_out
@@ -223,7 +224,8 @@ def read_log(
     separator
         What stands between cells; found out if not given.
     reward_range
-        The least and the largest possible reward; those that occur if not given.
+        The least and the largest possible reward; those that occur if not given. It must be given
+        for a log in which all rewards are one number outside of [0, 1].
     progress
         Called now and then with the lines read and the lines there are.
     """
@@ -301,13 +303,25 @@ def _order(labels: Sequence[int | str]) -> list[int]:
 def _range(rewards: NDArray[np.float64], given: tuple[float, float] | None) -> tuple[float, float]:
     low, high = float(rewards.min()), float(rewards.max())
     if given is None:
-        return (low, high) if high > low else (low, low + 1.0)
+        return (low, high) if low < high else _range_of_one(low, rewards.size)
     declared = as_range(given, "reward_range")
     if low < declared[0] or high > declared[1]:
         as_real(
             low if low < declared[0] else high, "reward_range", low=declared[0], high=declared[1]
         )
     return declared
+
+
+def _range_of_one(reward: float, count: int) -> tuple[float, float]:
+    """Return the range of a log in which all rewards are the same."""
+    if 0.0 <= reward <= 1.0:
+        return 0.0, 1.0
+    raise InputError(
+        f"all {count:,} rewards are {reward:g}, which does not tell what else is possible",
+        field="reward_range",
+        fix="declare the least and the largest possible reward: reward_range=(low, high), or "
+        "--range LOW,HIGH on the command line",
+    )
 
 
 def _place(label: int | str, what: str, names: Sequence[str] | None, count: int) -> int:

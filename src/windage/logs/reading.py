@@ -21,7 +21,10 @@ from windage.logs.labels import Labels
 from windage.logs.scan import lines_of, read_header, scan
 from windage.logs.times import Clock
 
-__all__ = ["Rows", "Unusable", "read_rows"]
+__all__ = ["LARGEST", "Rows", "Unusable", "read_rows", "require_file"]
+
+LARGEST = 1e100
+"""The largest reward, up to its sign: squares of differences and their sums stay finite."""
 
 _BATCH = 1 << 18
 _KEPT = 1000  # unusable lines that are named one by one
@@ -62,14 +65,19 @@ def read_rows(
     progress: Callable[[int, int], None] | None,
 ) -> Rows:
     """Return what can be used of a log."""
+    require_file(path)
+    if path.suffix.lower() in _PARQUET:
+        return _read(path, _parquet(path, columns), progress)
+    return _read(path, _csv(path, columns, separator), progress)
+
+
+def require_file(path: Path) -> None:
+    """Raise if there is no file to read."""
     if not path.is_file():
         why = "it is a folder" if path.is_dir() else "there is no such file"
         raise InputError(
             f"cannot be read ({why})", field=str(path), fix="name a .csv or .parquet file"
         )
-    if path.suffix.lower() in _PARQUET:
-        return _read(path, _parquet(path, columns), progress)
-    return _read(path, _csv(path, columns, separator), progress)
 
 
 class _Source(NamedTuple):
@@ -181,6 +189,8 @@ class _Reader:
         rewards = batch["reward"].cast(pl.Float64, strict=False).fill_null(np.nan).to_numpy()
         why = _why(batch["reward"], "is not a number")
         self._drop(fine, ~np.isfinite(rewards), records, "reward", why)
+        why = _why(batch["reward"], f"is beyond {LARGEST:g}, too large to compute with")
+        self._drop(fine, np.abs(rewards) > LARGEST, records, "reward", why)
         times = self._times(batch, fine, records)
         kept = np.flatnonzero(fine)
         here = slice(self.kept, self.kept + kept.size)
@@ -229,6 +239,12 @@ class _Reader:
 
     def finish(self, path: Path, quoted: bool) -> Rows:
         """Return what was read."""
+        if not self.read:
+            raise InputError(
+                "holds no lines, only the names of columns",
+                field=self.path,
+                fix="pass a log with a line for every step",
+            )
         unusable = self._named(path, quoted)
         if self.kept == 0 or self.bad_count > self.kept:
             first = unusable[0] if unusable else None

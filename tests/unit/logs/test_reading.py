@@ -193,7 +193,13 @@ def test_pairs_that_were_never_played_are_listed():
         ([HEADER, *lines()], {"reward_range": (0, 0.1)}, "reward_range: 0.4 is not"),
         ([b"state,action,reward", b"1,1,1"], {}, "single step"),
         ([HEADER, b"1,0,0,1,5"], {}, "no step leads to a state in which somebody acted"),
-        ([HEADER], {}, "0 of 0 lines"),
+        ([HEADER], {}, "holds no lines, only the names of columns"),
+        (
+            [HEADER, b"1,0,0,1e308,0", b"2,0,0,-1e308,0"],
+            {},
+            "line 2, column 'reward': 2 of 2 .* '1e308' is beyond 1e\\+100",
+        ),
+        ([HEADER, *(b"%d,0,0,5,0" % t for t in range(1, 9))], {}, "all 8 rewards are 5, .*--range"),
     ],
 )
 def test_files_that_are_no_logs_are_refused(tmp_path, rows, options, said):

@@ -15,7 +15,7 @@ from windage.logs.blocks import count_blocks
 from windage.logs.budgets import budgets
 from windage.logs.changes import segment
 from windage.logs.fitting import fit
-from windage.logs.halves import half_tests
+from windage.logs.halves import LEAST_STEPS, half_tests
 from windage.logs.inspection import NO_REGRET
 
 
@@ -307,8 +307,41 @@ def test_no_regret_is_printed_and_it_is_said_why():
         found.regret()
 
 
+def test_a_log_in_which_nothing_can_be_compared_is_refused():
+    for n in (1, 5, LEAST_STEPS - 1):
+        still = np.zeros(n, int)
+        log = Log.from_arrays(still, still, np.arange(n) % 2, still)
+        with pytest.raises(
+            wd.InputError, match=f"too few to compare .* at least {LEAST_STEPS} steps"
+        ):
+            log.inspect(draws=5)
+
+
+def test_the_least_log_that_is_inspected_is_the_least_that_can_be_tested_everywhere():
+    for n in range(LEAST_STEPS - 4, LEAST_STEPS + 1):
+        still = np.zeros(n, int)
+        tests = half_tests(count_blocks(Log.from_arrays(still, still, np.arange(n) % 2, still)))
+        assert (tests.pair[tests.kind == 0] == 0).all() == (n == LEAST_STEPS)
+    rewards = np.arange(n) >= n // 2
+    found = Log.from_arrays(still, still, rewards, still).inspect(draws=5)
+    assert [drift.step for drift in found.drifts] == [n // 2]
+
+
+@pytest.mark.parametrize("reward", [0.0, 0.5, 1.0])
+def test_a_log_of_one_reward_is_reported_and_fitted_as_it_is(reward):
+    states = np.arange(101) % 2
+    log = Log.from_arrays(states[:-1], states[1:] * 0, np.full(100, reward), states[1:])
+    assert log.reward_range == (0.0, 1.0)
+    found = log.inspect(draws=5)
+    assert f"all rewards {reward:g} in a range from 0 to 1." in found.words()[0]
+    assert found.data()["rewards_seen"] == [reward, reward]
+    assert np.allclose(found.model.at(50).rewards, reward, atol=0.05)
+    with pytest.raises(wd.InputError, match="all 100 rewards are .*declare"):
+        Log.from_arrays(states[:-1], states[1:] * 0, np.full(100, reward + 1.5), states[1:])
+
+
 def test_short_logs_are_inspected_too():
-    for n in (2, 5, 17):
+    for n in (20, 23, 31):
         states = np.arange(n + 1) % 2
         log = Log.from_arrays(states[:-1], np.zeros(n, int), np.ones(n), states[1:])
         found = log.inspect(draws=5)
@@ -362,6 +395,7 @@ def test_names_are_matched_when_an_agent_is_preloaded():
         (lambda: Log.from_arrays([], [], [], []), "entries"),
         (lambda: Log.from_arrays([0, None], [0, 0], [1.0, 1.0], [0, 0]), r"states\[1\]"),
         (lambda: Log.from_arrays([0, 0], [0, 0], [1.0, np.nan], [0, 0]), r"rewards\[1\]"),
+        (lambda: Log.from_arrays([0, 0], [0, 0], [1.0, -1e308], [0, 0]), r"rewards\[1\]: -1e\+308"),
         (lambda: simulated(still(100)).fit(blocks=3), "3 blocks cannot be made"),
         (lambda: simulated(still(100)).inspect(draws=0), "draws"),
         (lambda: simulated(still(100)).when(101), "step"),
