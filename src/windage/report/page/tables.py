@@ -157,11 +157,11 @@ def _names(labels: list[str]) -> str:
     """Return a few names, or how many there are.
 
     >>> _names(["a", "b", "c"])
-    'a, b, c'
+    'a · b · c'
     """
     if len(labels) > _MOST_NAMED:
         return f"{len(labels)} agents"
-    return ", ".join(shortened(label, 40) for label in labels)
+    return " · ".join(shortened(label, 40) for label in labels)  # labels have commas of their own
 
 
 def _values(cells: Iterable[Cell], name: str) -> list[Any]:

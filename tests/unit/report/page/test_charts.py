@@ -105,6 +105,10 @@ def test_arms_are_means_over_seeds_and_times_an_equal_share():
     assert heat["z"][1] == pytest.approx([math.log2(0.75), math.log2(0.3)], rel=1e-3)
     assert (told["x"], told["y"], untold["x"], untold["y"]) == ([1], [0], [2], [2])
     assert "W = 10 and η = 0.1 most likely, 2.4 times an equal share of 3 arms" in chart.sentence
+    assert untold["marker"]["symbol"] != told["marker"].get("symbol", "circle")
+    assert untold["customdata"] == ["; it was not over at T"]
+    assert "A cross is a block that was not over at T." in chart.sentence
+    assert chart.views[0].layout["xaxis"]["dtick"] == 1
 
 
 def test_what_the_window_holds():

@@ -67,7 +67,7 @@ def _view(
     limit = max(1.0, float(np.abs(ratio).max()))
     starts = [int(k) for k in range(arms) if k == 0 or windows[k] != windows[k - 1]]
     steps = [tick for tick in (-6, -4, -2, -1, 0, 1, 2, 4, 6) if abs(tick) <= limit]
-    first = cell.frame.filter(cell.frame["block_arm"].list.len() > 0).row(0, named=True)
+    first = _first_run(cell)
     data: list[dict[str, Any]] = [
         {
             "type": "heatmap", "x": (kept + 1).tolist(), "y": list(range(arms)),
@@ -89,7 +89,7 @@ def _view(
     layout = {
         "height": 80 + max(180, min(7 * arms, 420)),
         "margin": {"l": 70, "r": 16, "t": 14, "b": 52},
-        "xaxis": axis("block", range=[0.5, blocks + 0.5], showgrid=False, nticks=10),
+        "xaxis": axis("block", range=[0.5, blocks + 0.5], showgrid=False, **_ticks(blocks)),
         "yaxis": axis(
             "window W (within each, η rises)", tickmode="array", tickvals=starts,
             ticktext=[f"{windows[k]:,}" for k in starts], range=[-0.7, arms - 0.3],
@@ -101,17 +101,27 @@ def _view(
     return View(data, layout, {"margin": {"l": 48, "r": 4, "t": 14, "b": 52}}, cell.agent.label)
 
 
+def _first_run(cell: Cell) -> dict[str, Any]:
+    """Return the run whose draws are shown."""
+    return cell.frame.filter(cell.frame["block_arm"].list.len() > 0).row(0, named=True)
+
+
+def _ticks(blocks: int) -> dict[str, Any]:
+    """Return ticks at whole blocks."""
+    return {"nticks": 10} if blocks > 10 else {"tick0": 1, "dtick": 1}
+
+
 def _draws(
     drawn: NDArray[np.int64], paid: NDArray[np.float64], run: dict[str, Any]
 ) -> list[dict[str, Any]]:
-    """Return what one run drew: darker where the block earned more, open where nobody was told."""
+    """Return what one run drew: stronger where the block earned more, a cross if it did not end."""
     known = np.isfinite(paid)
     blocks = np.arange(drawn.size) + 1
     look: dict[str, Any] = {"size": 11, "line": {"width": 1.3, "color": "@ink"}}
     found = []
     for told, more in (
         (known, {"color": rounded(paid[known]), "colorscale": SEQUENTIAL}),
-        (~known, {"color": "@ink", "symbol": "circle-open"}),
+        (~known, {"color": "@ink", "symbol": "x-thin", "line": {"width": 2.2, "color": "@ink"}}),
     ):
         if told.any():
             found.append(
@@ -131,7 +141,7 @@ def _is_uniform(likely: NDArray[np.float64]) -> bool:
 
 
 def _paid(value: float) -> str:
-    return "" if np.isnan(value) else f"; it earned {value:.3f} a step"
+    return "; it was not over at T" if np.isnan(value) else f"; it earned {value:.3f} a step"
 
 
 def _times(step: int) -> str:
@@ -147,6 +157,8 @@ def _sentence(
     blocks, arms = likely.shape
     label = cell.agent.label
     circles = "Circles are what the first seed drew, stronger where the block earned more."
+    if not np.isfinite(np.array(_first_run(cell)["block_reward"], dtype=float)).all():
+        circles += " A cross is a block that was not over at T."
     if _is_uniform(likely):
         return (
             f"{label} never leaves equal shares: {blocks} blocks are too few for {arms} arms, so "

@@ -223,7 +223,11 @@ def _why(cells: list[Cell], counts: list[dict[str, int]], left_out: int) -> str:
     mean = float(np.mean(cells[most].column("episodes")))
     reason = max(counts[most], key=lambda name: counts[most][name])
     said = _REASONS.get(reason, (reason, ""))[0]
-    return (
+    words = (
         f"{cells[most].agent.label} plans most often, {mean:,.0f} times a run; most end because "
-        f"{said}." + (f" The {left_out} agents below are in the table only." if left_out else "")
     )
+    words += f"{said}."
+    if left_out:
+        agents = "agent below is" if left_out == 1 else f"{left_out} agents below are"
+        words += f" The {agents} in the table only."
+    return words

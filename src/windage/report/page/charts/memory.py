@@ -100,4 +100,7 @@ def _sentence(cell: Cell, left_out: int) -> str:
         said += f" {int(never.sum())} of {len(names)} pairs are never in the window when looked at."
     elif gaps[worst] > 0:
         said += f" {names[worst]} is missing {100 * gaps[worst]:.0f} % of the time."
-    return said + (f" The {left_out} agents below are left out." if left_out > 0 else "")
+    if left_out > 0:
+        agents = "agent below is" if left_out == 1 else f"{left_out} agents below are"
+        said += f" The {agents} left out."
+    return said

@@ -119,7 +119,10 @@ def _sentence(shown: list[Scored], found: dict[tuple[int, int], Interval], left_
         "How often, in %, a run of the agent on the left does better than a run of the one above, "
         f"ties counting half: 50 is a coin. In {sure} of {pairs} pairs the interval is above 50."
     )
-    return said + (f" The {left_out} lowest agents are left out." if left_out else "")
+    if left_out:
+        agents = "lowest agent is" if left_out == 1 else f"{left_out} lowest agents are"
+        said += f" The {agents} left out."
+    return said
 
 
 def _table(

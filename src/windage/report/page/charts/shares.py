@@ -38,6 +38,7 @@ def shares_chart(material: Material, setting: Setting) -> Chart:
             }
         )  # fmt: skip
         score = one.score
+        between = f" [{score.low:.{measure.digits}f}, {score.high:.{measure.digits}f}]"
         data.append(
             {
                 "type": "scatter", "mode": "markers", "name": name, "legendgroup": one.label,
@@ -47,11 +48,11 @@ def shares_chart(material: Material, setting: Setting) -> Chart:
                     "color": look.colour,
                     "array": rounded([score.high - score.estimate]),
                     "arrayminus": rounded([score.estimate - score.low]),
+                    "visible": one.cell.n > 1,
                 },
                 "marker": {"color": look.colour, "size": 10, "symbol": look.marker},
                 "hovertemplate": f"%{{fullData.name}}: {_value(comparison, score.estimate)}"
-                f" [{score.low:.{measure.digits}f}, {score.high:.{measure.digits}f}]"
-                "<extra></extra>",
+                f"{between if one.cell.n > 1 else ''}<extra></extra>",
             }
         )  # fmt: skip
     names = [plot_text(one.label, 34) for one in shown]
@@ -133,7 +134,8 @@ def _sentence(comparison: Comparison, left_out: int) -> str:
         )
         said += f" {names} {what}, no learner."
     if left_out:
-        said += f" The {left_out} lowest are in the table only."
+        lowest = "lowest agent is" if left_out == 1 else f"{left_out} lowest agents are"
+        said += f" The {lowest} in the table only."
     return said
 
 
@@ -143,8 +145,7 @@ def _table(comparison: Comparison) -> Table:
             one.label,
             one.cell.n,
             one.score.estimate,
-            one.score.low,
-            one.score.high,
+            *((one.score.low, one.score.high) if one.cell.n > 1 else (None, None)),
             stats.iqm(one.cell.values(comparison.measure)),
         ]
         for one in comparison.ranking
