@@ -131,3 +131,11 @@ def test_words_that_are_no_numbers_end_with_2(capsys):
 def test_the_least_delta_is_no_trouble(capsys):
     assert main(["plan", *SCENE, "--delta", "1e-300"]) == 0
     assert "delta = 1e-300" in capsys.readouterr().out
+
+
+def test_with_one_state_the_window_is_called_what_it_is(capsys):
+    one = ["--states", "1", "--actions", "3", "--horizon", "1000", "--Br", "2", "--Bp", "0"]
+    assert main(["plan", *one]) == 0
+    out = capsys.readouterr().out
+    assert "\nW of the bandit remark  91 " in out
+    assert "W*" not in out.partition("Visits a pair needs")[0]

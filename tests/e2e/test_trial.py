@@ -100,6 +100,22 @@ def test_every_agent_can_be_tried(here, capsys, name):
     assert not list(Path().rglob("*.tmp"))
 
 
+@pytest.mark.parametrize(
+    ("name", "settings", "told"),
+    [
+        ("swucrl2-cw", ["window=50", "widening=0.1"], "nothing"),
+        ("swucrl2-cw", ["window=50"], "B_r, B_p"),
+        ("ucrl2-restarts", ["restarts=100"], "nothing"),
+        ("ucrl2-restarts", ["restarts=changes"], "the times of the changes"),
+        ("sw-ucrl", ["window=tuned"], "l, D"),
+    ],
+)
+def test_a_result_says_what_the_agent_was_told(here, capsys, name, settings, told):
+    args = [word for one in settings for word in ("--set", one)]
+    _, rows = tried(capsys, "peril", name, "-T", "400", "--env-set", "tau=25", *args)
+    assert rows["is told"] == told
+
+
 @pytest.mark.filterwarnings("always::windage.errors.GuaranteeWarning")
 def test_settings_reach_the_agent_and_the_environment(here, capsys):
     settings = ["--set", "window=50", "--set", 'radii={"kind": "laplace", "scale": 0.5}']
@@ -357,3 +373,13 @@ def test_a_terminal_gets_a_drawn_table(monkeypatch, capsys):
     monkeypatch.setattr(tables.sys.stdout, "isatty", lambda: True, raising=False)
     assert main(["agents"]) == 0
     assert "finite-horizon" in capsys.readouterr().out
+
+
+def test_master_says_whether_its_tests_fired(here, capsys):
+    _, rows = tried(capsys, "two-state-cosine", "master", "-T", "300")
+    assert rows["test 1 fired"] == rows["test 2 fired"] == "0 times, and cannot at this T"
+    easy = ["--set", "test_1=0.001", "--set", "test_2=0.001", "--set", "log_factor=0.01"]
+    _, rows = tried(capsys, "two-state-cosine", "master", "-T", "300", *easy)
+    assert sum(int(rows[f"test {k} fired"].split()[0].replace(",", "")) for k in (1, 2)) > 0
+    _, rows = tried(capsys, "two-state-cosine", "ucrl2", "-T", "300")
+    assert "test 1 fired" not in rows

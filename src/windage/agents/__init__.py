@@ -9,7 +9,7 @@ import inspect
 from typing import Any
 
 from windage.agents import own
-from windage.agents.base import Agent, Budgets
+from windage.agents.base import Agent, Budgets, is_left_open
 from windage.agents.binned import Binned
 from windage.agents.blob import unpack
 from windage.agents.bob import BOB
@@ -69,6 +69,7 @@ __all__ = [
     "parameters",
     "resolve",
     "restore",
+    "told",
 ]
 
 _AGENTS = (
@@ -123,8 +124,8 @@ def make(
             )
     if own.is_own(kind):
         given = {"space": space, "horizon": horizon, "seed": options.pop("seed", 0)}
-        told = {"budgets": budgets, "diameter": diameter}
-        given |= {name: value for name, value in told.items() if value is not None}
+        known_of_it = {"budgets": budgets, "diameter": diameter}
+        given |= {name: value for name, value in known_of_it.items() if value is not None}
         found: Agent = own.build(kind, given, options)
         return found
     if "D" in kind.told:
@@ -142,18 +143,48 @@ def facts(id: str | type[Any], model: Any, **options: Any) -> dict[str, Any]:  #
     ['budgets']
     """
     kind = resolve(id)
-    asks, told = parameters(kind), set(getattr(kind, "told", ()))
+    asks, needs = parameters(kind), set(getattr(kind, "told", ()))
     given: dict[str, Any] = {}
     if "problem" in asks:
         given["problem"] = model
     if own.is_own(kind):
-        told |= {"B_r"} if "budgets" in own.parameters_of(kind) else set()
-        told |= {"D"} if "diameter" in own.parameters_of(kind) else set()
-    if {"B_r", "B_p", "l"} & told:
+        needs |= {"B_r"} if "budgets" in own.parameters_of(kind) else set()
+        needs |= {"D"} if "diameter" in own.parameters_of(kind) else set()
+    if {"B_r", "B_p", "l"} & needs:
         given["budgets"] = model.budgets()
-    if "D" in told and "window" not in options:
+    if "D" in needs and is_left_open(options.get("window")):
         given["diameter"] = model.max_diameter().upper
     return given
+
+
+def told(
+    id: str | type[Any],  # noqa: A002
+    *,
+    budgets: Budgets | None = None,
+    diameter: float | None = None,
+    **options: Any,
+) -> tuple[str, ...]:
+    """Return what an agent is told of the problem that `make` makes of the same arguments.
+
+    An agent whose window was chosen by hand, or without budgets, is not told them.
+
+    >>> import windage as wd
+    >>> budgets = wd.envs.make("two-state-cosine").budgets()
+    >>> told("swucrl2-cw", budgets=budgets)
+    ('B_r', 'B_p')
+    >>> told("swucrl2-cw", budgets=budgets, window=200, widening=0.1)
+    ()
+    """
+    kind = resolve(id)
+    if not own.is_own(kind):
+        return kind.told_with(options, budgets)  # type: ignore[no-any-return]
+    declared = getattr(kind, "told", None)
+    if isinstance(declared, (tuple, list)):
+        return tuple(declared)
+    asks = own.parameters_of(kind)
+    found: tuple[str, ...] = ("B_r", "B_p") if "budgets" in asks and budgets is not None else ()
+    found += ("D",) if "diameter" in asks and diameter is not None else ()
+    return found + (("the model",) if "problem" in asks else ())
 
 
 def get(id: str | type[Agent]) -> type[Agent]:  # noqa: A002

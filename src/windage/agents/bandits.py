@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Self
 
-from windage.agents.base import Budgets, warn
+from windage.agents.base import Budgets, is_left_open, warn
 from windage.agents.loop import LoopAgent
 from windage.errors import InputError, ParameterWarning
 from windage.spaces import StateActions
@@ -35,6 +35,13 @@ class BanditAgent(LoopAgent):
                 ParameterWarning,
                 stacklevel=4,
             )
+
+    @classmethod
+    def told_with(cls, options: dict[str, Any], budgets: Budgets | None) -> tuple[str, ...]:
+        """Return what an agent is told; the fact itself may be among its options."""
+        del budgets
+        number, fact = cls.tunes
+        return cls.told if number == fact or is_left_open(options.get(number)) else ()
 
     @classmethod
     def configured(

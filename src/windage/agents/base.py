@@ -24,7 +24,7 @@ from windage.errors import CallOrderError, HorizonReached, StateError
 from windage.inputs import as_horizon, as_integer, as_range, as_seed
 from windage.spaces import StateActions, as_space
 
-__all__ = ["Agent", "Budgets", "KnownBudgets", "listening", "quietly", "warn"]
+__all__ = ["Agent", "Budgets", "KnownBudgets", "is_left_open", "listening", "quietly", "warn"]
 
 A = TypeVar("A", bound="Agent")
 
@@ -50,6 +50,15 @@ class KnownBudgets(NamedTuple):
     transition: float
 
 
+def is_left_open(value: object) -> bool:
+    """Whether a parameter is to be found from what is known: it is not given, or "tuned".
+
+    >>> is_left_open(None), is_left_open("tuned"), is_left_open("oblivious"), is_left_open(200)
+    (True, True, False, False)
+    """
+    return value is None or (isinstance(value, str) and value == "tuned")
+
+
 class Agent(ABC):
     """An agent that acts one step at a time in a world with the given states and actions.
 
@@ -67,7 +76,12 @@ class Agent(ABC):
 
     id: ClassVar[str]
     told: ClassVar[tuple[str, ...]] = ()
-    """What the agent must be told of the problem, beyond its states, actions and horizon."""
+    """What its kind is told of the problem, beyond its states, actions and horizon.
+
+    One whose numbers were chosen by hand is told less: `windage.agents.told` says what.
+    """
+    found: ClassVar[tuple[str, ...]] = ()
+    """The parameters that are found from what it is told, unless they are given."""
     covers_drift: ClassVar[bool | None] = None
     """Whether a theorem bounds its regret on models that drift; None: it has no theorem."""
     bound: ClassVar[str] = "none"
@@ -217,6 +231,17 @@ class Agent(ABC):
         """
         del budgets
         return cls(space, horizon=horizon, **options)
+
+    @classmethod
+    def told_with(cls, options: dict[str, Any], budgets: Budgets | None) -> tuple[str, ...]:
+        """Return what an agent is told that `configured` makes of these options and budgets.
+
+        Numbers that were chosen by hand tell nothing, and neither does "oblivious".
+        """
+        if not cls.found:
+            return cls.told
+        open_ = any(is_left_open(options.get(name)) for name in cls.found)
+        return cls.told if open_ and budgets is not None else ()
 
     @classmethod
     def from_state(cls, data: bytes, **given: Any) -> Self:

@@ -5,7 +5,7 @@ Each can be combined with any way to plan: `class SWPSRL(Windowed, PSRL)`.
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -39,6 +39,8 @@ class Windowed(EpisodicAgent):
 class Restarted(EpisodicAgent):
     """A learner that forgets everything at the times `restarts`."""
 
+    found: ClassVar[tuple[str, ...]] = ("restarts",)
+
     def __init__(
         self, space: StateActions, *, horizon: int, restarts: ArrayLike | int, **options: Any
     ) -> None:
@@ -60,6 +62,14 @@ class Restarted(EpisodicAgent):
         word = options.pop("restarts", "tuned")
         times = configured_restarts(word, horizon, budgets)
         return cls(space, horizon=horizon, restarts=times, **options)
+
+    @classmethod
+    def told_with(cls, options: dict[str, Any], budgets: Budgets | None) -> tuple[str, ...]:
+        """Return what an agent is told: how often the model changes, when, or nothing."""
+        word = options.get("restarts", "tuned")
+        if isinstance(word, str) and word == "changes":
+            return ("the times of the changes",)
+        return super().told_with(options, budgets)
 
     def configuration(self) -> dict[str, Any]:
         """Return the arguments this agent was made with, as plain data."""

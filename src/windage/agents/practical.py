@@ -79,6 +79,7 @@ class PracticalSWUCRL2CW(SWUCRL2CW):
     """
 
     id: ClassVar[str] = "swucrl2-cw-practical"
+    found: ClassVar[tuple[str, ...]] = ("window", "widening", "slack")
     bound: ClassVar[str] = "the order of SWUCRL2-CW's"
     source: ClassVar[str] = "spec I1, I2; argument in windage.agents.practical"
     default_radii: ClassVar[str] = "laplace"

@@ -103,6 +103,7 @@ class SWPSRL(Windowed, PSRL):
 
     id: ClassVar[str] = "sw-psrl"
     told: ClassVar[tuple[str, ...]] = ("B_r", "B_p")
+    found: ClassVar[tuple[str, ...]] = ("window",)
     covers_drift: ClassVar[bool | None] = None
     bound: ClassVar[str] = "none known"
     source: ClassVar[str] = "PSRL over a window"

@@ -81,6 +81,7 @@ class SWUCRL2CW(OptimisticAgent):
 
     id: ClassVar[str] = "swucrl2-cw"
     told: ClassVar[tuple[str, ...]] = ("B_r", "B_p")
+    found: ClassVar[tuple[str, ...]] = ("window", "widening")
     covers_drift: ClassVar[bool | None] = True
     bound: ClassVar[str] = "D (B_r + B_p + 1)^(1/4) S^(2/3) A^(1/2) T^(3/4), up to logs"
     source: ClassVar[str] = "Cheung, Simchi-Levi, Zhu 2020, Theorem 1"
@@ -152,7 +153,11 @@ class SWUCRL2CW(OptimisticAgent):
         transition_budget: float,
         **options: Any,
     ) -> Self:
-        """Return the agent with W* and eta* of Theorem 1, for known budgets B_r and B_p."""
+        """Return the agent with W* and eta* of Theorem 1, for known budgets B_r and B_p.
+
+        With one state too, where `windage.agents.make` and `windage.plan` have the window of the
+        remark on bandits instead: `bandit` is that one.
+        """
         budgets = as_space(space), horizon, reward_budget, transition_budget
         best = tuning.Tuning(tuning.optimal_window(*budgets), tuning.optimal_widening(*budgets))
         return cls._with(best, space, horizon, options)
@@ -246,6 +251,7 @@ class SWUCRL2(SWUCRL2CW):
     covers_drift: ClassVar[bool | None] = False
     bound: ClassVar[str] = "none: drift can fool it (Proposition 3)"
     source: ClassVar[str] = "Cheung, Simchi-Levi, Zhu 2020, section 5"
+    found: ClassVar[tuple[str, ...]] = ("window",)
     fixed: ClassVar[tuple[str, ...]] = ("widening",)
 
     def __init__(self, space: StateActions, *, horizon: int, window: int, **options: Any) -> None:

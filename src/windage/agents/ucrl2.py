@@ -109,6 +109,7 @@ class SWUCRL(Windowed, UCRL2):
 
     id: ClassVar[str] = "sw-ucrl"
     told: ClassVar[tuple[str, ...]] = ("l", "D")
+    found: ClassVar[tuple[str, ...]] = ("window",)
     covers_drift: ClassVar[bool | None] = True
     bound: ClassVar[str] = "(l D^2 S^2 A log T)^(1/3) T^(2/3), l changes"
     source: ClassVar[str] = "Gajane, Ortner, Auer 2018, constants recalled"

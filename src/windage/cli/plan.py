@@ -137,9 +137,10 @@ def _print(found: Plan) -> None:
     )
     print(textwrap.fill(given, _WIDTH) + "\n")
     borl, bound, (quick, slow) = found.borl, found.bound, found.seconds
+    W, eta = ("W*", "eta*") if found.states > 1 else ("W of the bandit remark", "eta")
     rows = [
-        ["W*", f"{found.window:,}", _real(found.window_real, found.window, ",.1f")],
-        ["eta*", f"{found.widening:.3f}", _real(found.widening_real, found.widening, ".3f")],
+        [W, f"{found.window:,}", _real(found.window_real, found.window, ",.1f")],
+        [eta, f"{found.widening:.3f}", _real(found.widening_real, found.widening, ".3f")],
         ["visits a pair in W", f"{found.visits_expected:.4g}", "on average"],
         ["BORL's blocks", number(borl.blocks), f"of {borl.block_length:,} steps"],
         ["BORL's arms", number(borl.arms), ""],

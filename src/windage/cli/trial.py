@@ -96,7 +96,7 @@ def trial(
         picture_kind(output)  # better now than after the work
         require_place(output)
     model, summary, title = _find(env, horizon, parse_settings(env_settings or [], "--env-set"))
-    learner = _make(agent, model, seed, options)
+    learner, told = _make(agent, model, seed, options)
     target = output or Path("out") / f"{title}-{agent.rpartition(':')[2]}.png"
     require_place(target)
     every = -(-model.horizon // _RECORDED)
@@ -116,9 +116,12 @@ def trial(
         memory = _draw_memory(learner, title, target)
     print_text(f"{title}: {summary}" if summary else title)
     print_text(f"{agent}: {_summary(type(learner))}")
-    table = [*_result(run, regret), *([name, value] for name, value in labels.items())]
-    told = getattr(learner, "told", ())
-    table += [["is told", _listed(told)]] if told else []
+    table = [
+        *_result(run, regret),
+        *_alarms(learner),
+        *([name, value] for name, value in labels.items()),
+    ]
+    table += [["is told", _listed(told)]] if told or getattr(learner, "told", ()) else []
     print_table(["", f"T = {run.steps:,}, seed {seed}"], [*table, ["steps a second", speed]])
     if regret.total < 0:
         print_text(regret.explain())
@@ -188,6 +191,19 @@ def _result(run: Run, regret: Regret) -> list[list[str]]:
     return found
 
 
+def _alarms(learner: Any) -> list[list[str]]:
+    """Return how often the tests of a learner that looks for changes fired, in a row a test."""
+    fired = getattr(learner, "fired", None)
+    if not isinstance(fired, dict) or not hasattr(learner, "reach"):
+        return []
+    rows = []
+    for reach in learner.reach():
+        n = fired[reach.test]
+        never = "" if n or reach.can_fire else ", and cannot at this T"
+        rows.append([f"test {reach.test} fired", f"{n:,} times{never}"])
+    return rows
+
+
 def _episodes(episodes: Episodes) -> str:
     """Return how many there were, and why they ended."""
     import numpy as np
@@ -221,8 +237,10 @@ def _find(
     return model, wd.envs.get(env).summary, str(model.name)
 
 
-def _make(name: str, model: DriftingMDP, seed: int, options: dict[str, Any]) -> Agent:
-    """Return an agent for a model; it is told of it what its kind is told, and no more."""
+def _make(
+    name: str, model: DriftingMDP, seed: int, options: dict[str, Any]
+) -> tuple[Agent, tuple[str, ...]]:
+    """Return an agent for a model, and what of the model it is told: what it needs, no more."""
     import windage as wd
 
     for option in options:
@@ -230,8 +248,9 @@ def _make(name: str, model: DriftingMDP, seed: int, options: dict[str, Any]) -> 
             raise InputError(
                 f"{option!r} is given by the environment", field="--set", fix="leave it out"
             )
-    given = {"seed": seed} | wd.agents.facts(name, model, **options)
-    return wd.agents.make(name, model.space, horizon=model.horizon, **(given | options))
+    given = {"seed": seed} | wd.agents.facts(name, model, **options) | options
+    learner = wd.agents.make(name, model.space, horizon=model.horizon, **given)
+    return learner, wd.agents.told(name, **given)
 
 
 def _entry(name: str) -> dict[str, Any]:

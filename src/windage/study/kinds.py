@@ -81,15 +81,21 @@ class Player(msgspec.Struct, frozen=True):
         All but the space, the horizon and the seed.
     digest
         Of the source of a module.
+    told
+        What it is told of the world, if that is less or more than its kind is told: the same
+        numbers, chosen by hand, are a result with another label, and so have another key.
     """
 
     id: str
     parameters: dict[str, Any]
     digest: str = ""
+    told: tuple[str, ...] | None = None
 
     def key(self, world: World, seed: int, *, measured: bool) -> str:
         """The name of the result of a run on this seed, measured by the oracle or not."""
-        return hash_of(FORMAT, world.key, self.id, self.parameters, self.digest, seed, measured)
+        made = self.id, self.parameters, self.digest
+        more = () if self.told is None else ({"told": self.told},)
+        return hash_of(FORMAT, world.key, *made, seed, measured, *more)
 
     def make(self, world: DriftingMDP | Problem, seed: int) -> Any:
         """Return a new agent for a run in this world."""
@@ -114,16 +120,24 @@ def resolve(
     kind = agent_kind(id, "id")
     digest = "" if kind.__module__.startswith("windage.") else source_digest(kind)
     if own.is_own(kind):
-        time_of(own.build(kind, _own_arguments(kind, world, 0), options))
-        return Player(id, options, digest)
-    told = agents.facts(kind, world, **options) if isinstance(world, DriftingMDP) else {}
-    agent = agents.make(kind, world.space, horizon=world.horizon, seed=0, **(told | options))
+        arguments = _own_arguments(kind, world, 0)
+        time_of(own.build(kind, arguments, options))
+        given = {name: arguments.get(name) for name in ("budgets", "diameter")}
+        return Player(id, options, digest, _told(kind, given))
+    facts = agents.facts(kind, world, **options) if isinstance(world, DriftingMDP) else {}
+    agent = agents.make(kind, world.space, horizon=world.horizon, seed=0, **(facts | options))
     resolved = {
         name: value
         for name, value in agent.configuration().items()
         if name not in ("space", "horizon", "seed")
     }
-    return Player(id, json.loads(json.dumps(resolved)), digest)
+    return Player(id, json.loads(json.dumps(resolved)), digest, _told(kind, facts | options))
+
+
+def _told(kind: Any, given: dict[str, Any]) -> tuple[str, ...] | None:
+    """Return what an agent with these arguments is told; None if that is what its kind is told."""
+    told = agents.told(kind, **given)
+    return None if told == getattr(kind, "told", ()) else told
 
 
 def environment_parameters(id: str, field: str) -> dict[str, Any]:  # noqa: A002

@@ -1,0 +1,111 @@
+"""What an agent is told depends on how it is made, not on its kind alone."""
+
+from __future__ import annotations
+
+import pytest
+
+import windage as wd
+from windage.study.kinds import World, resolve
+
+MODEL = wd.envs.make("peril", horizon=400, tau=25)
+BANDIT = wd.envs.make("bandit", horizon=400, shape="breaks")
+B = ("B_r", "B_p")
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "told"),
+    [
+        ("swucrl2-cw", {}, B),
+        ("swucrl2-cw", {"window": "tuned", "widening": 0.1}, B),
+        ("swucrl2-cw", {"window": 200}, B),
+        ("swucrl2-cw", {"window": 200, "widening": 0.1}, ()),
+        ("swucrl2-cw", {"window": 200, "widening": [0.1] * 4}, ()),
+        ("swucrl2-cw", {"window": "oblivious", "widening": "oblivious"}, ()),
+        ("swucrl2-cw-practical", {"window": 200, "widening": 0.1}, B),
+        ("swucrl2-cw-practical", {"window": 200, "widening": 0.1, "slack": 0.5}, ()),
+        ("swucrl2", {}, B),
+        ("swucrl2", {"window": 200}, ()),
+        ("sw-psrl", {}, B),
+        ("sw-psrl", {"window": 200}, ()),
+        ("sw-psrl", {"window": "oblivious"}, ()),
+        ("sw-ucrl", {}, ("l", "D")),
+        ("sw-ucrl", {"window": "tuned"}, ("l", "D")),
+        ("sw-ucrl", {"window": 100}, ()),
+        ("ucrl2-restarts", {}, ("l",)),
+        ("ucrl2-restarts", {"restarts": "changes"}, ("the times of the changes",)),
+        ("ucrl2-restarts", {"restarts": [100, 200]}, ()),
+        ("restarted-psrl", {"restarts": 100}, ()),
+        ("va-ucrl", {}, B),
+        ("master", {}, ("D",)),
+        ("oracle", {}, ("the model",)),
+        ("ucrl2", {}, ()),
+        ("borl", {"arms": [(100, 0.1)]}, ()),
+    ],
+)
+def test_what_each_kind_is_told(name, options, told):
+    facts = wd.agents.facts(name, MODEL, **options)
+    assert wd.agents.told(name, **(facts | options)) == told
+    assert set(facts) <= {"budgets", "diameter", "problem"}
+    if not told and name != "borl":  # nothing is told, so it makes no difference
+        space, T = MODEL.space, MODEL.horizon
+        made = (wd.agents.make(name, space, horizon=T, **one, **options) for one in (facts, {}))
+        assert len({agent.state() for agent in made}) == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "told"),
+    [
+        ("sw-ucb", {}, ("l",)),
+        ("sw-ucb", {"changes": 3}, ("l",)),
+        ("sw-ucb", {"window": 50}, ()),
+        ("d-ucb", {"discount": 0.9}, ()),
+        ("rexp3", {}, ("B_r",)),
+        ("rexp3", {"batch": 50}, ()),
+        ("exp3-s", {"changes": 3}, ("l",)),
+        ("ucb1", {}, ()),
+        ("bob", {}, ()),
+    ],
+)
+def test_bandits(name, options, told):
+    facts = wd.agents.facts(name, BANDIT, **options)
+    assert wd.agents.told(name, **(facts | options)) == told
+
+
+def test_without_budgets_nothing_is_told():
+    assert wd.agents.told("swucrl2-cw") == wd.agents.told("sw-psrl", window=None) == ()
+    assert wd.agents.told(wd.SWUCRL2CW, budgets=MODEL.budgets()) == B
+
+
+class Asks:
+    """An agent of one's own that wants to know."""
+
+    def __init__(self, space, horizon, budgets=None, diameter=None):
+        self.space = space
+
+    def act(self, s):
+        return 0
+
+    def observe(self, s, a, reward, s_next): ...
+
+
+class Declares(Asks):
+    told = ("B_r",)
+
+
+def test_agents_of_ones_own():
+    facts = wd.agents.facts(Asks, MODEL)
+    assert wd.agents.told(Asks, **facts) == ("B_r", "B_p", "D")
+    assert wd.agents.told(Asks) == ()
+    assert wd.agents.told(Declares, **facts) == ("B_r",)
+
+
+def test_a_study_tells_numbers_found_from_the_same_numbers_chosen_by_hand():
+    tuned = resolve("swucrl2-cw", {}, MODEL)
+    numbers = {name: tuned.parameters[name] for name in ("window", "widening")}
+    chosen = resolve("swucrl2-cw", numbers, MODEL)
+    assert chosen.parameters == tuned.parameters
+    assert (tuned.told, chosen.told) == (None, ())
+    world = World("peril-v1", {"horizon": 400})
+    assert tuned.key(world, 1, measured=True) != chosen.key(world, 1, measured=True)
+    assert resolve("swucrl2-cw", {"window": "oblivious", "widening": 0.1}, MODEL).told == ()
+    assert resolve("ucrl2", {}, MODEL).told is None
