@@ -179,6 +179,12 @@ def _check_agent(problem: DriftingMDP | Problem, agent: Player) -> None:
                 field="problem",
                 fix="pass a DriftingMDP, or give it space, horizon, reset(seed), step(action)",
             )
+    if isinstance(agent, type):
+        raise InputError(
+            f"{agent.__name__} is a class, not an agent",
+            field="agent",
+            fix=f"make one: {agent.__name__}(problem.space, horizon=problem.horizon, ...)",
+        )
     for name in ("act", "observe"):
         if not callable(getattr(agent, name, None)):
             raise InputError(

@@ -343,3 +343,9 @@ def test_an_agent_can_be_looked_at_every_so_many_steps(compiled):
     assert all(t == done + 1 for done, t in seen)
     with pytest.raises(InputError, match="every: 0 is not"):
         wd.run(model, random_agent(model), every=0)
+
+
+def test_a_class_is_no_agent():
+    model = wd.envs.make("riverswim", horizon=100)
+    with pytest.raises(wd.InputError, match="agent: SWUCRL2CW is a class, not an agent"):
+        wd.run(model, wd.SWUCRL2CW)
