@@ -1,12 +1,12 @@
-"""Run all benchmarks, print their figures, write them to results.json."""
+"""Run benchmarks, all groups or those named, print their figures, write them to results.json."""
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 import os
 import platform
 import sys
-from pathlib import Path
 
 import numba
 import numpy as np
@@ -42,27 +42,33 @@ GROUPS = {
 
 def main() -> None:
     wanted = sys.argv[1:] or list(GROUPS)
-    load = os.getloadavg()[0]
-    if load > 0.5:
-        print(f"note: the machine was not idle (load {load:.2f}); ratios may be off")
-    results = {}
     for name in wanted:
+        load = os.getloadavg()[0]
+        if load > 0.5:
+            print(f"note: the machine was not idle (load {load:.2f}); ratios may be off")
         print(f"\n{name}", flush=True)
-        results[name] = GROUPS[name]()
-        for what, figure in results[name].items():
+        figures = GROUPS[name]()
+        for what, figure in figures.items():
             print(f"  {what:<70} {figure:10.3g}", flush=True)
-    facts = {
+        _keep(name, load, figures)
+    print(f"\nwritten to {page.RESULTS} and {page.PAGE}")
+
+
+def _keep(name: str, load: float, figures: dict[str, float]) -> None:
+    """Put the figures of a group in the place of its former ones, here and on the page."""
+    results = json.loads(page.RESULTS.read_text()) if page.RESULTS.is_file() else {}
+    about = {
         "windage": windage.__version__,
         "python": platform.python_version(),
         "numpy": np.__version__,
         "numba": numba.__version__,
-        "load": load,
+        "load": round(load, 2),
+        "day": dt.date.today().isoformat(),
     }
-    target = Path(__file__).parent / "results.json"
-    if wanted == list(GROUPS):
-        target.write_text(json.dumps({"versions": facts, "figures": results}, indent=2) + "\n")
-        page.write()
-        print(f"\nwritten to {target} and {page.PAGE}")
+    results[name] = {"measured": about, "figures": figures}
+    ordered = {group: results[group] for group in GROUPS if group in results}
+    page.RESULTS.write_text(json.dumps(ordered, indent=2) + "\n")
+    page.write()
 
 
 main()

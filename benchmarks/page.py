@@ -18,8 +18,12 @@ TITLES = {
     "startup": "Starting up",
     "oracle": "The certified oracle",
     "learning": "Learners",
-    "reports": "Reports",
     "studies": "Studies",
+    "reports": "Reports",
+    "adapters": "Gymnasium",
+    "inspection": "Past logs",
+    "online": "Live agents",
+    "scales": "Multi-scale windows",
 }
 HEAD = """\
 # Benchmarks
@@ -29,8 +33,8 @@ machine; the few absolute figures are there for orders of magnitude. Correctness
 belongs to the tests.
 
 ```text
-make bench                        # all groups, writes benchmarks/results.json and this page
-python -m benchmarks oracle       # one group
+make bench                        # all groups; writes benchmarks/results.json and this page
+python -m benchmarks oracle       # one group, the others stay as they are
 ```
 
 Other figures have commands of their own:
@@ -46,16 +50,16 @@ Other figures have commands of their own:
 
 def text(results: dict[str, Any]) -> str:
     """Return the page for these results."""
-    about = results["versions"]
-    parts = [
-        HEAD,
-        f"Measured with Python {about['python']}, NumPy {about['numpy']} and Numba "
-        f"{about['numba']}, on a machine with a load of {about['load']:.2f} before.\n",
-    ]
-    for name, figures in results["figures"].items():
-        parts.append(f"## {TITLES.get(name, name)}\n\n`python -m benchmarks {name}`\n")
+    parts = [HEAD]
+    for name, group in results.items():
+        about = group["measured"]
+        parts.append(
+            f"## {TITLES.get(name, name)}\n\n`python -m benchmarks {name}`, {about['day']}: Python "
+            f"{about['python']}, NumPy {about['numpy']}, Numba {about['numba']}, a load of "
+            f"{about['load']:.2f} before.\n"
+        )
         rows = [f"| {what.replace('|', chr(92) + '|')} | {value:,.4g} |" for what, value in
-                figures.items()]  # fmt: skip
+                group["figures"].items()]  # fmt: skip
         parts.append("\n".join(["| what | figure |", "|---|---|", *rows]) + "\n")
     return "\n".join(parts)
 

@@ -355,6 +355,7 @@ def held(part):
 def test_memory_is_what_an_agent_holds(states, actions, window, horizon):
     space = wd.StateActions.uniform(states, actions)
     agent = wd.agents.make("swucrl2-cw", space, horizon=horizon, window=window, widening=0.1)
+    agent._make_room_to_log(horizon)  # as a run does: an agent starts with room for few episodes
     assert agent_memory(space, window, horizon) == pytest.approx(held(agent._learner), abs=400)
 
 

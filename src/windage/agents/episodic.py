@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 __all__ = ["EpisodicAgent"]
 
-_LOG_ROWS = (1 << 14) + 8  # more than a run plays between two looks at it
+LOG_ROWS = (1 << 14) + 8  # more than a run plays between two looks at it
 _FIRST_ROWS = 32  # of the log of episodes, until they are full: a fleet has thousands of agents
 
 
@@ -194,9 +194,9 @@ class EpisodicAgent(Agent):
     def _make_room_to_log(self, steps: int) -> None:
         """Let the log keep the episodes that so many more steps may start, and those it has."""
         old, number = self._learner.log, self.n_episodes
-        if old.size < min(number - self._logged_from + steps + 3, _LOG_ROWS):
+        if old.size < min(number - self._logged_from + steps + 3, LOG_ROWS):
             # room for all at once: rows that are never written take no memory
-            log = np.zeros(min(self.horizon + 8, _LOG_ROWS), old.dtype)
+            log = np.zeros(min(self.horizon + 8, LOG_ROWS), old.dtype)
             kept = np.arange(max(number - old.size + 1, 0), number + 1)
             log[kept % log.size] = old[kept % old.size]
             self._learner = self._learner._replace(log=log)

@@ -176,14 +176,19 @@ class ConfidenceRegion:
         return plan
 
 
+def has_grid(cells: int, entries: int) -> bool:
+    """Whether a plan with room for so many non-zeros keeps a grid of all cells beside them."""
+    from windage.kernels.grid import SPARSEST
+
+    return cells <= _GRID and SPARSEST * entries >= cells
+
+
 def blank_plan(space: StateActions, entries: int, *, boxes: bool = False) -> Plan:
     """Return an empty plan with room for so many non-zeros of p_hat."""
-    from windage.kernels.grid import SPARSEST
     from windage.kernels.plan import ENTRY, PAIR, STATE, Plan
 
     cells = space.n_pairs * space.n_states
-    has_grid = not boxes and cells <= _GRID and SPARSEST * entries >= cells
-    lines = space.n_states + 2 if has_grid else 0
+    lines = space.n_states + 2 if not boxes and has_grid(cells, entries) else 0
     plan = Plan(
         pairs=np.zeros(space.n_pairs, PAIR),
         states=np.zeros(space.n_states, STATE),
