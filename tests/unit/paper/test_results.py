@@ -10,6 +10,7 @@ import pytest
 from scipy.stats import binomtest
 
 import windage as wd
+from tests.e2e.chrome import MISSING, find_chrome
 from tests.paper import runs
 from tests.unit.test_hindsight import again
 from windage.envs.peril import peril_replay
@@ -134,7 +135,7 @@ def test_the_lecture_page_agrees_with_the_library(tmp_path):
     page = page.replace("draw();\n</script>", f"document.title = JSON.stringify({cases});</script>")
     (tmp_path / "page.html").write_text(page)
     done = subprocess.run(
-        ["chromium", "--headless", "--no-sandbox", "--disable-gpu",
+        [find_chrome() or pytest.fail(MISSING), "--headless", "--no-sandbox", "--disable-gpu",
          "--disable-background-networking", "--dump-dom", f"file://{tmp_path}/page.html"],
         capture_output=True, text=True, timeout=60, check=True,
     )  # fmt: skip
