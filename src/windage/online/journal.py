@@ -49,6 +49,7 @@ class Journal:
         )  # fmt: skip
         self._con.execute("PRAGMA query_only = ON")
         self._require_format()
+        self._con.execute("BEGIN")  # from the first row read to the end: one moment of the journal
         self._find_end()
 
     def _require_format(self) -> None:
@@ -70,6 +71,7 @@ class Journal:
             )
 
     def _find_end(self) -> None:
+        note = read_note(self.path)  # first: a running writer may add to both between two looks
         with self.reading() as con:
             last = con.execute("SELECT n, chain FROM events ORDER BY n DESC LIMIT 1").fetchone()
         self.n: int = last[0] if last else 0
@@ -77,7 +79,7 @@ class Journal:
         self.chain: bytes = last[1] if last else ROOT
         """The chain of the last one."""
         self._sound = self.n + 1  # from here on the chain has been checked
-        require_whole(self.path, read_note(self.path), self)
+        require_whole(self.path, note, self)
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:

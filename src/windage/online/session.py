@@ -224,17 +224,31 @@ class Session:
         self, life: Life, number: int, played: int | None, value: float, after: int
     ) -> Receipt:
         """Take in an outcome that comes after its step was given up."""
-        ((later,),) = self.journal.all(
-            "SELECT count(*) FROM events WHERE agent = ? AND step > ? AND kind = ? AND used = 1",
-            self.base.agent, number, OBSERVED,
-        )  # fmt: skip
-        used = number > self.base.n and later < reach(life.agent)
+        used = number > self.base.n and self._has_place(life.agent, number)
         with self.journal.writing(self):
             self._append_outcome(number, played, value, after, used=int(used))
             if used:
                 self.journal.drop(self.base.agent, ">= ?", number)
-                self.reset()  # to be read again, with this step in its place
+                self.reset()
+                self._now()  # read again with this step in its place, before it is acknowledged
+                self._note_makers()
         return Receipt(number, "late" if used else "unused")
+
+    def _has_place(self, agent: Agent, number: int) -> bool:
+        """Whether one more step can be learned from, at the place of a decision given up.
+
+        All later steps move on by one: the last decision must still be within the horizon.
+        """
+        ((later, learned),) = self.journal.all(
+            "SELECT count(*), coalesce(max(step), 0) FROM events "
+            "WHERE agent = ? AND step > ? AND kind = ? AND used = 1",
+            self.base.agent, number, OBSERVED,
+        )  # fmt: skip
+        ((decided,),) = self.journal.all(
+            "SELECT max(step) FROM events WHERE agent = ? AND kind = ?", self.base.agent, DECIDED
+        )
+        moved = int(decided > max(number, learned))  # made at time t, and not learned from
+        return later < reach(agent) and agent.t + moved <= agent.horizon
 
     def expire(self, id: int) -> None:  # noqa: A002
         """Give up waiting for the outcome of a decision: its step is dropped and counted."""

@@ -1,0 +1,169 @@
+"""Outcomes that come late where there is no room for them: kept, and never in anybody's way."""
+
+from __future__ import annotations
+
+import pytest
+
+import windage as wd
+from windage.online.verify import verify
+
+from .loops import SPACE, loop
+
+HORIZON = 10
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "orders.journal"
+
+
+def ucrl2():
+    return wd.UCRL2(SPACE, horizon=HORIZON)
+
+
+@pytest.mark.parametrize("batched", [False, True])
+@pytest.mark.parametrize(
+    ("learned", "last", "how"),
+    [
+        (10, "learned", "unused"),
+        (9, "learned", "late"),
+        (9, "pending", "unused"),
+        (9, "expired", "unused"),
+        (8, "pending", "late"),
+        (8, "expired", "late"),
+    ],
+)
+def test_a_late_reward_never_pushes_a_decision_beyond_the_horizon(
+    path, learned, last, how, batched
+):
+    with wd.online.open(path, ucrl2()) as live:
+        _, s = loop(live, 4)
+        missed = live.decide(s)
+        live.expire(missed.id)
+        _, s = loop(live, learned - 4, s=s, start=4)
+        waiting = live.decide(s) if last != "learned" else None
+        if last == "expired":
+            live.expire(waiting.id)
+        if batched:
+            with live.batch():
+                assert live.observe(missed.id, 0.5, s).how == how
+        else:
+            assert live.observe(missed.id, 0.5, s).how == how
+        assert live.agent.t == learned + 1 + (how == "late")
+        if last == "pending":
+            assert live.observe(waiting.id, 0.5, 0).how == "learned"
+        state, left = live.agent.state(), HORIZON + 1 - live.agent.t
+    assert verify(path).is_sound
+    with wd.online.open(path, ucrl2()) as live:
+        assert live.agent.state() == state
+        loop(live, left)
+        with pytest.raises(wd.HorizonReached):
+            live.decide(0)
+        assert live.switch(wd.UCRL2(SPACE, horizon=50)).carried == HORIZON
+    assert verify(path).is_sound
+
+
+def test_the_last_of_all_may_come_late_at_the_horizon(path):
+    with wd.online.open(path, ucrl2()) as live:
+        _, s = loop(live, HORIZON - 1)
+        missed = live.decide(s)
+        live.expire(missed.id)
+        assert live.observe(missed.id, 0.5, s).how == "late"
+        assert live.agent.t == HORIZON + 1
+    assert verify(path).is_sound
+
+
+def doubling():
+    return wd.Doubling(lambda T: wd.UCRL2(SPACE, horizon=T), first=4)
+
+
+def test_a_late_reward_that_ends_a_runner_says_who_runs_next(path):
+    with wd.online.open(path, doubling()) as live:
+        _, s = loop(live, 1)
+        missed = live.decide(s)
+        live.expire(missed.id)
+        _, s = loop(live, 2, start=1, s=s)
+        waiting = live.decide(s)
+        assert live.agent.runner.horizon == 4
+        assert live.observe(missed.id, 0.5, s).how == "late"
+        assert live.agent.runner.horizon == 8
+        assert verify(path).problems == []  # nobody but the program has the function
+        assert wd.online.status(path).agents[0].trouble == ""
+        live.observe(waiting.id, 0.5, 0)
+    assert verify(path).problems == []
+
+
+def test_a_late_reward_that_cannot_be_replayed_is_not_acknowledged(path):
+    broken = []
+
+    def make(horizon):
+        if broken:
+            raise wd.InputError("no more agents", field="make_agent", fix="mend it")
+        return wd.UCRL2(SPACE, horizon=horizon)
+
+    with wd.online.open(path, wd.Doubling(make, first=4)) as live:
+        _, s = loop(live, 1)
+        missed = live.decide(s)
+        live.expire(missed.id)
+        _, s = loop(live, 2, start=1, s=s)
+        waiting = live.decide(s)
+        before, events = live.agent.state(), live.journal.n
+        broken.append(True)
+        with pytest.raises(wd.InputError, match="no more agents"):
+            live.observe(missed.id, 0.5, s)
+        assert live.journal.n == events
+        assert live.agent.state() == before
+        assert live.observe(waiting.id, 0.5, 0).how == "learned"
+    assert verify(path).problems == []
+
+
+@pytest.mark.parametrize("look", ["status", "verify", "export", "explain"])
+def test_a_look_sees_one_moment_while_the_program_goes_on(path, look, monkeypatch, tmp_path):
+    """The program decides between any two queries of the look."""
+    from windage.online.journal import Journal
+
+    with wd.online.open(path, wd.UCRL2(SPACE, horizon=10_000)) as live:
+        loop(live, 5)
+        query = Journal.all
+        moves = []
+
+        def interrupted(self, *args):
+            if type(self) is Journal:
+                moves.append(loop(live, 1))
+            return query(self, *args)
+
+        monkeypatch.setattr(Journal, "all", interrupted)
+        if look == "status":
+            found = wd.online.status(path)
+            (one,) = found.agents
+            assert (found.events, one.decisions, one.learned, one.unused) == (11, 5, 5, 0)
+            assert (one.t, one.pending, one.trouble) == (6, "", "")
+        elif look == "verify":
+            found = verify(path)
+            assert (found.problems, found.events, found.decisions) == ([], 11, 5)
+        elif look == "export":
+            from windage.online.export import export
+
+            assert export(path, tmp_path / "orders.parquet") == 5
+        else:
+            from windage.online.reasons import explain
+
+            assert explain(path).id == 10
+        assert moves
+
+
+def test_what_is_acknowledged_while_the_end_is_looked_for_was_not_cut(path, monkeypatch):
+    from windage.online import journal
+
+    with wd.online.open(path, wd.UCRL2(SPACE, horizon=10_000)) as live:
+        loop(live, 2)
+        read = journal.read_note
+
+        def later(where):
+            loop(live, 1)
+            return read(where)
+
+        monkeypatch.setattr(journal, "read_note", later)
+        reader = journal.Journal(path)
+        assert reader.n == 7
+        reader.close()
