@@ -31,17 +31,33 @@ def auction(market: str, t: int, state: int, bid: float) -> tuple[float, int]:
     return profit, int(rng.integers(3))
 
 
+def report(fleet: wd.online.Fleet, told: dict[str, tuple[int, float, int]]) -> bool:
+    """Send the outcomes of a round; False if the journal could not take them."""
+    try:
+        fleet.observe(told)
+    except wd.JournalError as err:
+        print(f"outcomes kept for later: {err}")
+        return False
+    return True
+
+
 def main(path: str) -> None:
     """Play rounds; if the disk is full, bid nothing and say so."""
-    states = dict.fromkeys(MARKETS, 0)
+    states, owed = dict.fromkeys(MARKETS, 0), {}
     with wd.online.open(path, agents, fallback=[0, 0, 0], reward_range=(0, VALUE)) as fleet:
         for t in range(ROUNDS):
+            if owed and report(fleet, owed):
+                owed = {}
             decisions = fleet.decide(states, keys=dict.fromkeys(MARKETS, f"round {t}"))
+            why = next(iter(decisions.values())).fallback
+            if why:
+                print(f"round {t}: no bids. {why}")
             told = {
                 name: (d.id, *auction(name, t, d.state, BIDS[d.action]))
                 for name, d in decisions.items()
             }
-            fleet.observe(told)
+            if not why and not report(fleet, told):
+                owed = told
             states = {name: outcome[-1] for name, outcome in told.items()}
         print(f"{ROUNDS} rounds in {len(fleet)} markets")
 

@@ -222,7 +222,9 @@ def test_a_copy_without_its_head_is_verified_as_far_as_can_be(journal, capsys):
 def test_switch_tries_first_and_does_it_when_told_to(journal, capsys):
     refused(capsys, "live", "switch", journal)
     assert "no such parameter" in refused(capsys, "live", "switch", journal, "--set", "widow=3")
-    assert "is waiting" in refused(capsys, "live", "switch", journal, "--set", "window=20")
+    assert "is waiting" in refused(
+        capsys, "live", "switch", journal, "--set", "window=20", "--apply"
+    )
     with wd.online.open(journal, swucrl(), reward_range=(0, 1)) as live:
         live.observe(live.pending.id, 1.0, 0)
         line = refused(capsys, "live", "switch", journal, "--set", "window=20", "--apply")
@@ -242,6 +244,58 @@ def test_switch_tries_first_and_does_it_when_told_to(journal, capsys):
     made = wd.UCRL2(SPACE, horizon=100_000)
     wd.online.open(journal, made, reward_range=(0, 1)).close()
     assert "sound" in said(capsys, "live", "verify", journal)
+
+
+def test_switch_while_a_decision_waits_is_only_tried(journal, capsys):
+    with wd.online.open(journal, swucrl(), reward_range=(0, 1)) as live:
+        waiting = live.pending or live.decide(0)
+        out = said(capsys, "live", "switch", journal, "--set", "window=20")
+        assert "nothing was changed" in out
+    problem = refused(capsys, "live", "switch", journal, "--set", "window=20", "--apply")
+    assert f"decision {waiting.id} is waiting" in problem
+
+
+def test_switch_to_another_agent_takes_a_horizon(journal, capsys):
+    out = said(
+        capsys, "live", "switch", journal, "--agent", "ucrl2", "--set", "horizon=200000"
+    )  # fmt: skip
+    assert "horizon: 100000 -> 200000" in out
+
+
+@pytest.mark.parametrize(
+    "options", [["--agent", "ucrl2"], ["--set", "window=5"], ["--set", "first=8"]]
+)
+def test_switch_of_a_doubling_journal_says_where_to_do_it(here, capsys, options):
+    made = wd.Doubling(lambda T: wd.UCRL2(SPACE, horizon=T))
+    with wd.online.open("d.journal", made) as live:
+        loop(live, 3)
+    problem = refused(capsys, "live", "switch", "d.journal", *options)
+    assert "agent is Doubling" in problem
+    assert "live.switch" in problem
+
+
+@pytest.mark.parametrize(("refusals", "words"), [(1000, "1,000"), (1001, "at least 1,000")])
+def test_status_says_when_it_does_not_know_of_all_refusals(here, capsys, refusals, words):
+    with wd.online.open("a.journal", swucrl()) as live, live.batch():
+        for _ in range(refusals):
+            with pytest.raises(wd.InputError):
+                live.observe(9999, 0.5, 0)
+    out = said(capsys, "live", "status", "a.journal")
+    assert re.search(rf"refused outcomes +{words}\n", re.sub(" +\n", "\n", out))
+
+
+def test_drift_alarms_speak_of_costs_where_there_are_costs(here, capsys):
+    with (
+        wd.online.open(
+            "a.journal", swucrl(window=100), reward_range=(0, 9), direction="cost"
+        ) as live,
+        live.batch(),
+    ):
+        for i in range(200):
+            d = live.decide("high")
+            live.observe(d.id, 9.0 * (i >= 100), "high")
+    out = said(capsys, "live", "status", "a.journal")
+    assert "wait in high: the mean cost went from 0 to 9 (size 9, 100 and 100 samples)" in out
 
 
 @pytest.mark.parametrize("name", ["inventory", "queue", "bidding"])

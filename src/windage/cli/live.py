@@ -103,6 +103,7 @@ def facts(found: Status, one: AgentStatus) -> list[list[str]]:
     word = "cost" if one.direction == "cost" else "reward"
     writer = f"process {found.writer}" if found.writer else "nobody: the program is not running"
     settings = ", ".join(f"{name} {_short(value)}" for name, value in one.settings.items())
+    least = "at least " if one.is_capped else ""
     rows = [
         ["journal", f"{found.path}, {found.events:,} events"],
         ["first and last event", f"{found.first}, {found.last}"],
@@ -114,9 +115,9 @@ def facts(found: Status, one: AgentStatus) -> list[list[str]]:
         ["learned from", f"{one.learned:,}" + (f", {one.late:,} of them late" if one.late else "")],
         ["dropped", f"{one.given_up:,} steps without an outcome"],
         ["too late to be used", f"{one.unused:,}"],
-        ["refused outcomes", f"{one.rejected:,}"],
+        ["refused outcomes", f"{least}{one.rejected:,}"],
         ["something else was done", f"{one.overridden:,} times"],
-        ["decided by the fallback", f"{one.by_fallback:,}"],
+        ["decided by the fallback", f"{least}{one.by_fallback:,}"],
         [f"mean {word}", _mean(one.mean)],
         [f"mean {word}, last {one.recent:,}", _mean(one.recent_mean)],
         [f"hoped-for {word}", _mean(one.gain)],

@@ -97,7 +97,7 @@ def switch(
     from windage.online.journal import Journal as Reader
     from windage.online.session import Session
     from windage.online.status import of_name
-    from windage.online.switch import rehearse
+    from windage.online.switch import rehearse, require_settled
     from windage.online.writer import Writer
 
     options = parse_settings(settings or [], "--set")
@@ -110,7 +110,10 @@ def switch(
     try:
         base = of_name(bases(opened), name)
         new = _made(base, agent, options)
-        _print(rehearse(opened, base, live_through(opened, base), new))
+        life = live_through(opened, base)
+        if apply:
+            require_settled(life)
+        _print(rehearse(opened, base, life, new))
         if isinstance(opened, Writer):
             Session(opened, base, type(new), base.space()).switch(new)
     finally:
@@ -129,13 +132,17 @@ def _made(base: Base, agent: str | None, options: dict[str, Any]) -> Agent:
     import windage as wd
 
     saved = base.switched.saved if base.switched else base.created.saved
+    if saved.agent == wd.Doubling.id:
+        raise InputError(
+            "this journal's agent is Doubling, which has no parameters to set here",
+            field="switch",
+            fix="in the program: live.switch(AGENT, dry_run=True), then without dry_run",
+        )
     kind = wd.agents.get(agent or saved.agent)
     configuration = dict(saved.configuration)
     if agent is not None and agent != saved.agent:
-        shared = {name: configuration[name] for name in ("seed", "reward_range")}
-        return wd.agents.make(
-            agent, base.space(), horizon=configuration["horizon"], **(shared | options)
-        )
+        shared = {name: configuration[name] for name in ("horizon", "seed", "reward_range")}
+        return wd.agents.make(agent, base.space(), **(shared | options))
     for option in options:
         if option not in configuration or option == "space":
             raise InputError(

@@ -40,11 +40,12 @@ class Alarm:
     pair, state, action
         Which one, by number and by names.
     what
-        "reward", or the name of the next state whose share has changed.
+        "reward", "cost" where rewards are costs, or the name of the next state whose share has
+        changed.
     before, now
-        Its mean reward, in the user's units, or its share of next states.
+        Its mean reward or cost, in the user's units, or its share of next states.
     size
-        How much: of the reward, or the L1 distance of the two rows.
+        How much: of the reward or cost, or the L1 distance of the two rows.
     samples
         How many there were before, and now.
     """
@@ -60,8 +61,8 @@ class Alarm:
 
     def __str__(self) -> str:
         n, m = self.samples
-        if self.what == "reward":
-            change = f"the mean reward went from {self.before:.4g} to {self.now:.4g}"
+        if self.what in ("reward", "cost"):
+            change = f"the mean {self.what} went from {self.before:.4g} to {self.now:.4g}"
         else:
             change = f"it leads to {self.what} in {self.before:.0%}, now in {self.now:.0%}"
         return (
@@ -85,6 +86,7 @@ def drift(past: History, space: StateActions, units: Units, recent: int) -> list
     bounded = bool(((rewards >= 0.0) & (rewards <= 1.0)).all())  # else no bound speaks of them
     start, middle = max(pairs.size - 2 * recent, 0), pairs.size - recent
     bar = math.log(space.n_pairs * (space.n_states + 1) / DELTA)
+    word = "cost" if units.direction == "cost" else "reward"
     found = []
     for pair in np.unique(pairs[middle:]).tolist():
         mine = pairs == pair
@@ -95,7 +97,7 @@ def drift(past: History, space: StateActions, units: Units, recent: int) -> list
         earned = np.array([[rewards[old].sum()], [rewards[new].sum()]])
         if bounded and (_evidence(earned, old.size, new.size) > bar).any():
             before, now = lived.rewards[old].mean(), lived.rewards[new].mean()
-            found.append(_alarm(space, pair, "reward", before, now, abs(now - before), old, new))
+            found.append(_alarm(space, pair, word, before, now, abs(now - before), old, new))
         counts = np.stack(
             [np.bincount(lived.afters[part], minlength=space.n_states) for part in (old, new)]
         ).astype(np.float64)

@@ -72,13 +72,18 @@ def as_key(key: object) -> str | None:
     """Return a caller's own name for a decision, if there is one."""
     if key is None:
         return None
-    if not isinstance(key, str) or not 0 < len(key) <= _KEY_LENGTH:
+    if not isinstance(key, str) or not 0 < len(key) <= _KEY_LENGTH or not _is_text(key):
         raise InputError(
             f"{shown(key)} is not a key",
             field="key",
-            fix=f"pass a string of 1 to {_KEY_LENGTH} characters",
+            fix=f"pass a string of 1 to {_KEY_LENGTH} characters, each of them whole",
         )
     return key
+
+
+def _is_text(key: str) -> bool:
+    """Whether a string can be written down; half a surrogate pair cannot."""
+    return not any("\ud800" <= letter <= "\udfff" for letter in key)
 
 
 def as_fallback(policy: object, space: StateActions) -> Fallback | None:

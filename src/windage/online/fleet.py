@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, Self
 
-from windage.errors import InputError
+from windage.errors import InputError, JournalError
 from windage.online.answers import Decision, Receipt
 from windage.online.session import Session
 from windage.online.writer import Writer
@@ -38,10 +38,20 @@ class Fleet(Mapping[str, Session]):
     def decide(
         self, states: Mapping[str, int | str], keys: Mapping[str, str] | None = None
     ) -> dict[str, Decision]:
-        """Return what each of some agents does in its state, with one commit for all of them."""
-        keys = keys or {}
-        with self.batch():
-            return {name: self[name].decide(s, keys.get(name)) for name, s in states.items()}
+        """Return what each of some agents does in its state, with one commit for all of them.
+
+        A round is decided as a whole: if it cannot be written, the fallback decides all of it, but
+        for keys that have a decision already.
+        """
+        asked = {name: (s, (keys or {}).get(name)) for name, s in states.items()}
+        with self.journal.lock:
+            try:
+                with self.batch():
+                    return {name: self[name]._advise(s, key) for name, (s, key) in asked.items()}
+            except JournalError as err:
+                return {
+                    name: self[name]._fall_back(s, key, err) for name, (s, key) in asked.items()
+                }
 
     def observe(self, outcomes: Mapping[str, tuple[Any, ...]]) -> dict[str, Receipt]:
         """Take in (id, reward, next state[, action]) for some agents, with one commit for all."""
@@ -50,7 +60,11 @@ class Fleet(Mapping[str, Session]):
 
     @contextmanager
     def batch(self) -> Iterator[Self]:
-        """Make all calls inside durable together, at the end; until then nothing is."""
+        """Make all calls inside durable together, at the end; until then nothing is.
+
+        If the end cannot be written the block raises `JournalError`, with a fallback too: then no
+        decision made inside is one to act on.
+        """
         with self.journal.writing():
             yield self
 

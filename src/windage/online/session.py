@@ -23,7 +23,7 @@ from windage.online.answers import Decision, Fallback, Receipt, as_action, as_ke
 from windage.online.events import CONFIGURED, DECIDED, EXPIRED, OBSERVED, Event
 from windage.online.history import Base, Life, Pending, bases, live_through, reach
 from windage.online.snapshots import Snapshots
-from windage.online.switch import Rehearsal, rehearse
+from windage.online.switch import Rehearsal, rehearse, require_settled
 from windage.online.writer import Writer
 from windage.spaces import StateActions
 
@@ -50,7 +50,7 @@ class Session:
         """States and actions."""
         self.by_fallback = 0
         """How many decisions the fallback has made since the journal was opened."""
-        self._noted = 0
+        self._noted = [(0, 0)]  # which decision noted how many of them
 
     @property
     def name(self) -> str:
@@ -81,27 +81,28 @@ class Session:
             The caller's own name for the decision, such as a date or an order number.
         """
         with self.journal.lock:
-            s, label = as_state(self.space, state, "state"), as_key(key)
-            found = self._known(label)
-            if found is not None:
-                if found.state != s:
-                    raise InputError(
-                        f"{label!r} was used for {self.space.describe_state(found.state)}, now for "
-                        f"{self.space.describe_state(s)}",
-                        field="key",
-                        where=f"decision {found.id}",
-                        fix="use a key for one decision only",
-                    )
-                return found
             try:
-                return self._decide(s, label)
+                return self._advise(state, key)
             except JournalError as err:
-                if self._fallback is None:
-                    raise
-                action = self.space.check_action(s, self._fallback(s), "fallback")
-                self.by_fallback += 1
-                name = self.space.action_name(s, action)
-                return Decision(0, s, action, name, label, fallback=str(err))
+                return self._fall_back(state, key, err)
+
+    def _advise(self, state: int | str, key: str | None = None) -> Decision:
+        """Return what the agent does in a state, without a fallback."""
+        with self.journal.lock:
+            s, label = as_state(self.space, state, "state"), as_key(key)
+            return self._known(s, label) or self._decide(s, label)
+
+    def _fall_back(self, state: int | str, key: str | None, why: JournalError) -> Decision:
+        """Return what the fallback does in a state, as long as the key has no decision yet."""
+        if self._fallback is None:
+            raise why
+        s, label = as_state(self.space, state, "state"), as_key(key)
+        with suppress(JournalError):  # it may be past reading, too
+            if found := self._known(s, label):
+                return found
+        action = self.space.check_action(s, self._fallback(s), "fallback")
+        self.by_fallback += 1
+        return Decision(0, s, action, self.space.action_name(s, action), label, fallback=str(why))
 
     def _decide(self, s: int, key: str | None) -> Decision:
         life = self._now()
@@ -127,14 +128,16 @@ class Session:
             if given_up is not None:
                 self.journal.append(self.base.agent, EXPIRED, step=given_up.id)
             self._note_makers()
-            if self.by_fallback > self._noted:
-                more = f"{self.by_fallback - self._noted} decisions were made by the fallback"
+            unnoted = self.by_fallback - self._noted[-1][1]
+            if unnoted:
+                more = f"{unnoted} decisions were made by the fallback"
                 self.journal.reject(self.base.agent, "fallback", more)
             n = self.journal.append(self.base.agent, DECIDED, state=s, action=action, key=key)
             life.pending = Pending(n, s, action)
+            if unnoted:
+                self._noted.append((n, self.by_fallback))
 
         self._change(life, decided)
-        self._noted = self.by_fallback
         assert life.pending is not None
         n, _, action = life.pending
         return Decision(n, s, action, self.space.action_name(s, action), key)
@@ -278,6 +281,8 @@ class Session:
         nothing is changed.
         """
         with self.journal.lock:
+            if not dry_run:
+                require_settled(self._now())
             found = rehearse(self.journal, self.base, self._now(), agent)
             if not dry_run:
                 with self.journal.writing(self):
@@ -291,7 +296,9 @@ class Session:
     def batch(self) -> Iterator[Self]:
         """Make all calls inside durable together, at the end: one commit for all of them.
 
-        Nothing inside counts as acknowledged before the block has ended without an error.
+        Nothing inside counts as acknowledged before the block has ended without an error. A
+        fallback cannot help here: if the end cannot be written the block raises `JournalError`,
+        and none of its decisions, those of the fallback included, is one to act on.
         """
         with self.journal.writing(self):
             yield self
@@ -299,6 +306,8 @@ class Session:
     def reset(self) -> None:
         """Forget what is not in the journal."""
         self._life = None
+        while self._noted[-1][0] > self.journal.n:
+            self._noted.pop()
 
     def close(self) -> None:
         """Close the journal; the agent goes on when it is opened again."""
@@ -349,10 +358,19 @@ class Session:
             body = msgspec.json.encode(made).decode()
             self.journal.append(self.base.agent, CONFIGURED, body=body)
 
-    def _known(self, key: str | None) -> Decision | None:
+    def _known(self, s: int, key: str | None) -> Decision | None:
+        """Return the decision that has a key already, if it was made in the same state."""
         if key is None:
             return None
         found = self.journal.events("agent = ? AND key = ?", self.base.agent, key)
+        if found and found[0].state != s:
+            raise InputError(
+                f"{key!r} was used for {self.space.describe_state(found[0].state)}, now for "
+                f"{self.space.describe_state(s)}",
+                field="key",
+                where=f"decision {found[0].n}",
+                fix="use a key for one decision only",
+            )
         return self._decision(found[0]) if found else None
 
     def _event(self, number: int) -> Event:

@@ -34,9 +34,9 @@ class AgentStatus:
     decisions, learned, given_up, late, unused, overridden
         Decisions; outcomes learned from, in time or late; steps dropped for good; outcomes that
         came late and were used, or were not; decisions after which something else was done.
-    rejected, by_fallback
-        Outcomes that were refused, of the last thousand remarks; decisions the fallback made, as
-        far as they could be noted afterwards.
+    rejected, by_fallback, is_capped
+        Outcomes that were refused; decisions the fallback made, as far as they could be noted
+        afterwards; whether there were more: a journal keeps its last thousand remarks.
     pending
         The decision that waits, in words, and since when.
     mean, recent_mean, recent
@@ -64,6 +64,7 @@ class AgentStatus:
     overridden: int
     rejected: int
     by_fallback: int
+    is_capped: bool
     pending: str
     pending_since: str
     mean: float | None
@@ -150,7 +151,7 @@ def _of_agent(journal: Journal, base: Base) -> AgentStatus:
     rewards = past.rewards[past.learned]
     recent = stretch(agent, rewards.size) if agent is not None else rewards.size // 2
     pending, since = _pending(journal, past, agent)
-    rejected, fallback = _remarks(journal, base.agent)
+    rejected, fallback, is_capped = _remarks(journal, base.agent)
     return AgentStatus(
         name=base.created.name,
         agent=saved.agent,
@@ -165,6 +166,7 @@ def _of_agent(journal: Journal, base: Base) -> AgentStatus:
         overridden=int((past.learned & (past.actions != past.advised)).sum()),
         rejected=rejected,
         by_fallback=fallback,
+        is_capped=is_capped,
         pending=pending,
         pending_since=since,
         mean=float(rewards.mean()) if rewards.size else None,
@@ -217,12 +219,13 @@ def _pending(journal: Journal, past: History, agent: Agent | None) -> tuple[str,
     return f"decision {number}: {words}", moment(at)
 
 
-def _remarks(journal: Journal, agent: int) -> tuple[int, int]:
-    """Return how much feedback was refused, and how often the fallback decided."""
+def _remarks(journal: Journal, agent: int) -> tuple[int, int, bool]:
+    """Return how much feedback was refused, how often the fallback decided, and if that is all."""
     ((rejected, fallback),) = journal.all(
         "SELECT count(*) FILTER (WHERE what != 'fallback'), "
         "coalesce(sum(CAST(problem AS INTEGER)) FILTER (WHERE what = 'fallback'), 0) "
         "FROM rejected WHERE agent = ?",
         agent,
     )
-    return rejected, fallback
+    ((first,),) = journal.all("SELECT coalesce(min(id), 1) FROM rejected")
+    return rejected, fallback, first > 1

@@ -16,7 +16,7 @@ from windage.online.history import Base, History, Life, carry, history
 from windage.online.journal import Journal
 from windage.online.settings import Switched, differences, save
 
-__all__ = ["Rehearsal", "rehearse"]
+__all__ = ["Rehearsal", "rehearse", "require_settled"]
 
 
 @dataclass(frozen=True)
@@ -49,6 +49,16 @@ class Rehearsal:
     event: Switched
 
 
+def require_settled(life: Life) -> None:
+    """Refuse to switch while a decision waits for an outcome that nobody would learn from."""
+    if life.pending is not None:
+        raise CallOrderError(
+            f"decision {life.pending.id} is waiting for its outcome",
+            field="switch",
+            fix="observe it, or give it up, first; a dry run needs neither",
+        )
+
+
 def rehearse(journal: Journal, base: Base, life: Life, agent: Agent) -> Rehearsal:
     """Let another agent live through the history of the one that acts; nothing is changed."""
     saved = save(agent)
@@ -63,12 +73,6 @@ def rehearse(journal: Journal, base: Base, life: Life, agent: Agent) -> Rehearsa
             f"has other states or actions: {agent.space!r}",
             field="agent",
             fix="keep those of the journal, or start another",
-        )
-    if life.pending is not None:
-        raise CallOrderError(
-            f"decision {life.pending.id} is waiting for its outcome",
-            field="switch",
-            fix="observe it, or give it up, first",
         )
     past = history(journal, base.agent, 0, journal.n)
     units = base.created.units(agent)

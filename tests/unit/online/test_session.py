@@ -264,7 +264,7 @@ def test_feedback_for_decisions_that_never_were(path, bad):
         assert live.journal.n == 2
 
 
-@pytest.mark.parametrize("bad", ["", 7, "x" * 501, b"k"])
+@pytest.mark.parametrize("bad", ["", 7, "x" * 501, b"k", "\ud800", "a\udfffb"])
 def test_bad_keys(path, bad):
     with wd.online.open(path, swucrl()) as live, pytest.raises(wd.InputError, match="key"):
         live.decide(0, key=bad)

@@ -122,6 +122,19 @@ def test_switches_that_are_refused(path):
         assert live.journal.n == n + 1
 
 
+def test_a_dry_run_may_be_made_while_a_decision_waits(path):
+    lived(path, 60)
+    with wd.online.open(path, swucrl()) as live:
+        settled = live.switch(swucrl(window=20), dry_run=True)
+        d = live.decide(0)
+        state, n = live.agent.state(), live.journal.n
+        found = live.switch(swucrl(window=20), dry_run=True)
+        assert (found.steps, found.agreed, found.carried, found.changes) == (
+            settled.steps, settled.agreed, settled.carried, settled.changes,
+        )  # fmt: skip
+        assert (live.agent.state(), live.journal.n, live.pending) == (state, n, d)
+
+
 def test_a_horizon_that_has_come_is_moved_by_a_switch(path):
     def make(horizon):
         return wd.UCRL2(SPACE, horizon=horizon)
