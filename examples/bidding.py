@@ -43,7 +43,8 @@ def report(fleet: wd.online.Fleet, told: dict[str, tuple[int, float, int]]) -> b
 
 def main(path: str) -> None:
     """Play rounds; if the disk is full, bid nothing and say so."""
-    states, owed = dict.fromkeys(MARKETS, 0), {}
+    states = dict.fromkeys(MARKETS, 0)
+    owed: dict[str, tuple[int, float, int]] = {}
     with wd.online.open(path, agents, fallback=[0, 0, 0], reward_range=(0, VALUE)) as fleet:
         for t in range(ROUNDS):
             if owed and report(fleet, owed):

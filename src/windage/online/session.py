@@ -363,15 +363,18 @@ class Session:
         if key is None:
             return None
         found = self.journal.events("agent = ? AND key = ?", self.base.agent, key)
-        if found and found[0].state != s:
+        if not found:
+            return None
+        known = self._decision(found[0])
+        if known.state != s:
             raise InputError(
-                f"{key!r} was used for {self.space.describe_state(found[0].state)}, now for "
+                f"{key!r} was used for {self.space.describe_state(known.state)}, now for "
                 f"{self.space.describe_state(s)}",
                 field="key",
-                where=f"decision {found[0].n}",
+                where=f"decision {known.id}",
                 fix="use a key for one decision only",
             )
-        return self._decision(found[0]) if found else None
+        return known
 
     def _event(self, number: int) -> Event:
         found = self.journal.events(
