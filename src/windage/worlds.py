@@ -9,7 +9,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from windage.drift import DriftingMDP
-from windage.errors import CallOrderError, HorizonReached, InputError
+from windage.errors import CallOrderError, HorizonReached, InputError, WindageError
 from windage.inputs import as_horizon, as_integer, as_real, as_seed, shown
 from windage.kernels.world import World, step
 from windage.spaces import StateActions, as_space
@@ -168,10 +168,19 @@ class FunctionWorld:
             raise HorizonReached(f"all {self.horizon} steps have been played", fix="call reset")
         chosen = self.space.check_action(self.state, action)
         rng = stream(self._seed, "world.function", self.t)
-        answer = self.function(self.t, self.state, chosen, rng)
-        reward, self.state = _checked(
-            answer, self.space, "function", f"t={self.t}, {self.space.describe_state(self.state)}"
-        )
+        where = f"t={self.t}, {self.space.describe_state(self.state)}, a={chosen}"
+        try:
+            answer = self.function(self.t, self.state, chosen, rng)
+        except WindageError:
+            raise
+        except Exception as err:
+            raise InputError(
+                f"raised {type(err).__name__}: {err}",
+                field="function",
+                where=where,
+                fix="mend the function, or the states and actions it is said to know",
+            ) from err
+        reward, self.state = _checked(answer, self.space, "function", where)
         self.t += 1
         return reward, self.state
 
@@ -182,8 +191,8 @@ def _checked(answer: Any, space: StateActions, field: str, where: str) -> tuple[
         raise InputError(
             f"returned {shown(answer)}", field=field, where=where, fix="return (reward, next state)"
         )
-    state = space.check_state(answer[1], f"{field}: next state")
-    return as_real(answer[0], f"{field}: reward"), state
+    state = space.check_state(answer[1], f"{field} at {where}: next state")
+    return as_real(answer[0], f"{field} at {where}: reward"), state
 
 
 class Foreign:

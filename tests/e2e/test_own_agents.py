@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.e2e.commands import refused, windage
+from windage.testing import findings
 
 MODULE = '''
 class Careful:
@@ -35,6 +36,15 @@ class Guessing(Careful):
         super().act(s)
         return random.randrange(int(self.space.counts[s]))
 
+class Counting(Careful):
+    def act(self, s):
+        Hoarder.past.append(super().act(s))
+        return len(Hoarder.past) % int(self.space.counts[s])
+
+class Priced(Careful):
+    def __init__(self, space, horizon, price, seed=0):
+        super().__init__(space, horizon)
+
 class Wild(Careful):
     def act(self, s):
         return 7
@@ -54,15 +64,20 @@ def folder(here):
 def test_an_agent_that_keeps_its_promises(folder):
     done = windage("check-agent", "mine:Careful", cwd=folder)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert done.stdout.endswith("mine:Careful keeps all 10 promises\n")
-    assert done.stdout.count("ok  ") == 10
+    assert done.stdout.endswith("mine:Careful keeps all 9 promises; 1 it does not offer\n")
+    assert done.stdout.count("ok  ") == 9
+    assert "-    saved and restored, goes on as if never stopped (not offered" in done.stdout
 
 
 @pytest.mark.parametrize(
     ("name", "promise", "found"),
     [
         ("Hoarder", "its memory stops growing", "keep counts or a window, not the history"),
-        ("Guessing", "leaves the global random generators alone", "draw from a generator"),
+        (
+            "Counting",
+            "two of them made alike act alike, side by side",
+            "no state shared between agents",
+        ),
         ("Wild", "plays actions that exist", "act(0) returned 7, which s=0 does not offer"),
         (
             "Crashing",
@@ -81,11 +96,31 @@ def test_a_broken_promise_is_named_with_what_to_do(folder, name, promise, found)
     assert f"mine:{name} breaks" in lines[-1]
 
 
+@pytest.mark.parametrize("name", ["Counting", "Guessing"])
+def test_what_builds_on_acting_alike_is_not_checked_without_it(folder, monkeypatch, name):
+    monkeypatch.syspath_prepend(str(folder))
+    found = {one.promise: one for one in findings(f"mine:{name}", horizon=300)}
+    assert found["two of them made alike act alike, side by side"].kept is False
+    rest = list(found.values())[3:]
+    assert len(rest) == 6
+    assert {one.kept for one in rest} == {None}
+    assert {one.found for one in rest} == {"not checked: made alike, it does not act alike"}
+
+
 def test_an_agent_of_ones_own_is_tried(folder):
     done = windage("try", "riverswim", "mine:Careful", "-T", "500", cwd=folder)
     assert done.returncode == 0, done.stderr
     assert "regret of the path" in done.stdout
     assert (folder / "out" / "riverswim-v0-Careful.png").stat().st_size > 1000
+
+
+def test_a_required_option_is_set(folder, capsys, monkeypatch):
+    monkeypatch.syspath_prepend(str(folder))
+    found = findings("mine:Priced", horizon=100, options={"price": 3})
+    assert not [one for one in found if one.kept is False]
+    assert "no such choice: 'prize'" in refused(
+        capsys, "check-agent", "mine:Priced", "--set", "prize=3"
+    )
 
 
 @pytest.mark.parametrize(

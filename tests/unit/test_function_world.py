@@ -48,15 +48,27 @@ def test_the_first_state_is_given_or_drawn():
         (lambda: world(start=3), "start: 3 is not an integer from 0 to 2"),
         (lambda: world(start=lambda rng: 0.5).reset(0), "start"),
         (lambda: world().step(0), "call reset"),
-        (lambda: _stepped(lambda t, s, a, rng: 0.5), "function at t=1, s=0: returned 0.5"),
-        (lambda: _stepped(lambda t, s, a, rng: (0.5, 3)), "function: next state: 3 is not"),
-        (lambda: _stepped(lambda t, s, a, rng: (np.nan, 1)), "function: reward: nan"),
+        (lambda: _stepped(lambda t, s, a, rng: 0.5), "function at t=1, s=0, a=0: returned 0.5"),
+        (
+            lambda: _stepped(lambda t, s, a, rng: (0.5, 3)),
+            "function at t=1, s=0, a=0: next state: 3 is not",
+        ),
+        (
+            lambda: _stepped(lambda t, s, a, rng: (np.nan, 1)),
+            "function at t=1, s=0, a=0: reward: nan",
+        ),
         (lambda: _stepped(walk, 5), "offers 2 action"),
     ],
 )
 def test_functions_that_are_no_simulators_are_refused(call, said):
     with pytest.raises(wd.WindageError, match=said):
         call()
+
+
+def test_what_the_function_raises_is_told_with_its_place_and_its_cause():
+    with pytest.raises(wd.InputError, match="t=1, s=0, a=1: raised KeyError: 'price'") as told:
+        _stepped(lambda t, s, a, rng: {}["price"], 1)
+    assert isinstance(told.value.__cause__, KeyError)
 
 
 def _stepped(function, action=0):

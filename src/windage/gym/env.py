@@ -24,9 +24,8 @@ class DriftingEnv(gymnasium.Env[Any, Any]):
     """A drifting model under Gymnasium's rules; `make_env` makes one.
 
     Observations are states, `truncated` is True after step T and `terminated` never: the problem
-    has no end of its own. `info["action_mask"]` holds 1 for each action of the state at hand and
-    `info["mean_reward"]` r_t(s_t, a_t), what regret is made of. Drift starts again at t = 1 with
-    every reset.
+    has no end of its own. `info["action_mask"]` holds 1 for each action of the state at hand. Drift
+    starts again at t = 1 with every reset.
 
     `reset(seed=7)` meets the same noise as `windage.run(model, agent, seed=7)`: the same actions
     give the same rewards and states. Without a seed the noise is new at every reset. A start state
@@ -41,12 +40,20 @@ class DriftingEnv(gymnasium.Env[Any, Any]):
         last action the state offers.
     render_mode
         None, or "ansi" for one line of text a step.
+    tell_mean
+        Whether `info["mean_reward"]` holds r_t(s_t, a_t) after a step. Regret is made of it; a
+        learner must not see it.
     """
 
     metadata = {"render_modes": ["ansi"], "render_fps": 4}  # noqa: RUF012 - Gymnasium's own form
 
     def __init__(
-        self, model: DriftingMDP, *, forbidden: str = "error", render_mode: str | None = None
+        self,
+        model: DriftingMDP,
+        *,
+        forbidden: str = "error",
+        render_mode: str | None = None,
+        tell_mean: bool = False,
     ) -> None:
         if not isinstance(model, DriftingMDP):
             raise InputError(
@@ -59,6 +66,7 @@ class DriftingEnv(gymnasium.Env[Any, Any]):
         if render_mode is not None:
             as_choice(render_mode, "render_mode", self.metadata["render_modes"])
         self.render_mode = render_mode
+        self.tell_mean = tell_mean
         self.observation_space = Discrete(model.space.n_states)
         self._masked = MaskedDiscrete(model.space) if np.ptp(model.space.counts) else None
         self.action_space = self._masked or Discrete(int(model.space.counts[0]))
@@ -105,7 +113,9 @@ class DriftingEnv(gymnasium.Env[Any, Any]):
                 f"t={world.t} {self.model.space.describe_state(state)}, "
                 f"after action {action} and reward {reward:.6g}"
             )
-        info = {"action_mask": mask.copy(), "mean_reward": world.mean_reward}
+        info: Info = {"action_mask": mask.copy()}
+        if self.tell_mean:
+            info["mean_reward"] = world.mean_reward
         return state, reward, False, world.t > self._horizon, info
 
     def render(self) -> str | None:
@@ -114,7 +124,11 @@ class DriftingEnv(gymnasium.Env[Any, Any]):
 
 
 def make_env(
-    model: DriftingMDP, forbidden: str = "error", *, render_mode: str | None = None
+    model: DriftingMDP,
+    forbidden: str = "error",
+    *,
+    render_mode: str | None = None,
+    tell_mean: bool = False,
 ) -> DriftingEnv:
     """Return a drifting model as a Gymnasium environment.
 
@@ -127,6 +141,9 @@ def make_env(
         last action the state offers.
     render_mode
         None, or "ansi" for one line of text a step.
+    tell_mean
+        Whether `info["mean_reward"]` holds r_t(s_t, a_t) after a step. Regret is made of it; a
+        learner must not see it.
 
     Examples
     --------
@@ -137,15 +154,20 @@ def make_env(
     >>> info["action_mask"]
     array([1, 1], dtype=int8)
     """
-    return DriftingEnv(model, forbidden=forbidden, render_mode=render_mode)
+    return DriftingEnv(model, forbidden=forbidden, render_mode=render_mode, tell_mean=tell_mean)
 
 
 def make_named(
-    *, name: str, forbidden: str = "error", render_mode: str | None = None, **parameters: Any
+    *,
+    name: str,
+    forbidden: str = "error",
+    render_mode: str | None = None,
+    tell_mean: bool = False,
+    **parameters: Any,
 ) -> DriftingEnv:
     """Return the environment with this id of windage's; Gymnasium calls it by our ids."""
     model = envs.make(name, **parameters)
-    return DriftingEnv(model, forbidden=forbidden, render_mode=render_mode)
+    return DriftingEnv(model, forbidden=forbidden, render_mode=render_mode, tell_mean=tell_mean)
 
 
 def _start_state(model: DriftingMDP, options: dict[str, Any] | None) -> int:

@@ -117,6 +117,15 @@ class WrappedEnv:
     def _rescaled(self, call: str, paid: Any) -> float:
         low, high = self.reward_range
         try:
+            as_real(_scalar(paid), "reward")
+        except InputError:
+            raise InputError(
+                f"{call} paid {shown(paid)}, which is not a number",
+                field="env.step: reward",
+                where=f"t={self.t}",
+                fix="return a finite number as the reward",
+            ) from None
+        try:
             value = as_real(_scalar(paid), "reward", low=low, high=high)
         except InputError:
             raise InputError(

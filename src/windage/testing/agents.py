@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import random
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,19 +19,21 @@ from windage import agents
 from windage.agents.base import Agent, Budgets
 from windage.drift import DriftingMDP
 from windage.errors import GuaranteeWarning, InputError, ParameterWarning
-from windage.inputs import as_integer, as_seed
+from windage.inputs import as_choice, as_integer, as_seed
 from windage.mdp import MDP
 from windage.schedules import Cosine, Steps
 from windage.simulate import run
 from windage.spaces import StateActions
 from windage.streams import stream
 from windage.testing.durability import check_bad_calls, check_memory, check_resume
-from windage.testing.playing import Path, asked, play, require, saved
+from windage.testing.playing import NotOffered, Path, asked, play, require, saved
 from windage.worlds import Simulator
 
-__all__ = ["Check", "agent_checks", "check_agent"]
+__all__ = ["TWINS", "Check", "agent_checks", "check_agent"]
 
 Maker = Callable[[StateActions, int, int], Any]
+
+TWINS = "two of them made alike act alike, side by side"
 
 _ACTIONS = [2, 1, 3, 1]
 _SHORT = 200  # steps of most checks
@@ -44,6 +46,7 @@ def check_agent(
     horizon: int = 2000,
     seed: int = 0,
     problem: DriftingMDP | None = None,
+    options: Mapping[str, Any] | None = None,
 ) -> None:
     """Check that an agent keeps what its interface promises.
 
@@ -67,14 +70,17 @@ def check_agent(
         Of the agent and of the world.
     problem
         The world to play in, if not a small one of windage's own.
+    options
+        Parameters of the agent, for a class or an id.
 
     Examples
     --------
     >>> check_agent("random", horizon=300)
     >>> check_agent(lambda space, horizon, seed: agents.UCRL2(space, horizon=horizon, seed=seed))
     """
-    for check in agent_checks(make, horizon=horizon, seed=seed, problem=problem):
-        check()
+    for check in agent_checks(make, horizon=horizon, seed=seed, problem=problem, options=options):
+        with suppress(NotOffered):
+            check()
 
 
 def agent_checks(
@@ -83,10 +89,12 @@ def agent_checks(
     horizon: int = 2000,
     seed: int = 0,
     problem: DriftingMDP | None = None,
+    options: Mapping[str, Any] | None = None,
 ) -> list[Check]:
     """Return the promises of an agent as checks, in the order in which to run them.
 
-    The arguments are those of `check_agent`. Each check raises `AssertionError` with what it found.
+    The arguments are those of `check_agent`. Each check raises `AssertionError` with what it found,
+    and `NotOffered` if the promise is about something the agent does not have.
     """
     T, seed = as_integer(horizon, "horizon", low=8), as_seed(seed)
     world = _world(T) if problem is None else problem
@@ -96,7 +104,8 @@ def agent_checks(
             field="problem",
             fix="pass a model with a larger horizon, or none",
         )
-    made, told, short = _maker(make, world), _told(make, world), min(_SHORT, T)
+    given = _options(make, options)
+    made, told, short = _maker(make, world, given), _told(make, world), min(_SHORT, T)
     alone: Path = []  # filled by the second check, for others to be compared with
 
     def resume() -> None:
@@ -110,7 +119,7 @@ def agent_checks(
             lambda: alone.extend(play(made(seed), Simulator(world, seed), short)),
         ),
         Check(
-            "two of them made alike act alike, side by side",
+            TWINS,
             lambda: _check_twins(made(seed), made(seed), world, seed, alone),
         ),
         Check(
@@ -121,7 +130,7 @@ def agent_checks(
             "leaves the global random generators alone",
             lambda: _check_global_randomness(made, world, seed, alone),
         ),
-        Check("does not know the future", lambda: _check_future(make, T, seed)),
+        Check("does not know the future", lambda: _check_future(make, given, T, seed)),
         Check(
             "windage.run plays what act and observe play",
             lambda: _check_loop(made(seed), world, seed, alone),
@@ -168,21 +177,29 @@ def _models() -> list[MDP]:
 
 
 def _maker(
-    make: Any, world: DriftingMDP, budgets: Budgets | None = None, diameter: float | None = None
+    make: Any,
+    world: DriftingMDP,
+    given: Mapping[str, Any],
+    budgets: Budgets | None = None,
+    diameter: float | None = None,
 ) -> Callable[[int], Any]:
     """Return how to make an agent for this world from a seed; its parameters are not judged."""
     space, horizon = world.space, world.horizon
     if isinstance(make, str) or (isinstance(make, type) and issubclass(make, Agent)):
         kind = agents.resolve(make) if isinstance(make, str) else make
-        options: dict[str, Any] = {**_told(make, world), "budgets": budgets or world.budgets()}
+        options: dict[str, Any] = {
+            **given,
+            **_told(make, world),
+            "budgets": budgets or world.budgets(),
+        }
         if "D" in getattr(kind, "told", ()):
             options["diameter"] = diameter or world.max_diameter().upper
 
         def made(seed: int) -> Any:
-            given: dict[str, Any] = {"horizon": horizon, "seed": seed, **options}
+            everything: dict[str, Any] = {"horizon": horizon, "seed": seed, **options}
             if isinstance(make, str):
-                return agents.make(make, space, **given)
-            return make.configured(space, **given)
+                return agents.make(make, space, **everything)
+            return make.configured(space, **everything)
 
     elif callable(make):
 
@@ -203,6 +220,22 @@ def _maker(
             return made(seed)
 
     return quietly
+
+
+def _options(make: Any, options: Mapping[str, Any] | None) -> Mapping[str, Any]:
+    """Return the parameters an agent is to be made with, if it takes them."""
+    if not options:
+        return {}
+    if not isinstance(make, (str, type)):
+        raise InputError(
+            "a function makes its agents as it likes",
+            field="options",
+            fix="write them into the function, or pass a class or an id",
+        )
+    taken = set(agents.parameters(agents.resolve(make))) - {"seed", "problem"}
+    for name in options:
+        as_choice(name, "options", sorted(taken))
+    return options
 
 
 def _told(make: Any, world: DriftingMDP) -> dict[str, DriftingMDP]:
@@ -279,7 +312,7 @@ def _global_generators() -> Iterator[None]:
         np.random.set_state(numpy)  # noqa: NPY002
 
 
-def _check_future(make: Any, horizon: int, seed: int) -> None:
+def _check_future(make: Any, options: Mapping[str, Any], horizon: int, seed: int) -> None:
     """Play in two worlds that part after some t: up to then the actions are the same."""
     models, cut = _models(), min(_SHORT, horizon) // 2
     actions: list[Any] = []
@@ -289,7 +322,7 @@ def _check_future(make: Any, horizon: int, seed: int) -> None:
         world = DriftingMDP.blend([models[0], later], Steps([cut + 1]), horizon=horizon)
         if budgets is None:  # what an agent is told is the same in both
             budgets, diameter = world.budgets(), world.max_diameter().upper
-        agent = _maker(make, world, budgets, diameter)(seed)
+        agent = _maker(make, world, options, budgets, diameter)(seed)
         played = run(world, agent, seed=seed, steps=min(_SHORT, horizon))
         actions.append(played.actions[: cut + 1])
     same = actions[0] == actions[1]

@@ -14,7 +14,7 @@ import numpy as np
 from windage.drift import DriftingMDP
 from windage.spaces import StateActions
 from windage.streams import stream
-from windage.testing.playing import Path, asked, play, require, saved
+from windage.testing.playing import NotOffered, Path, asked, play, require, saved
 from windage.worlds import Simulator
 
 __all__ = ["check_bad_calls", "check_memory", "check_resume"]
@@ -28,7 +28,7 @@ def check_resume(
 ) -> None:
     """Save after some steps and with a decision pending, go on with the restored agent."""
     if saved(agent) is None or not callable(getattr(type(agent), "from_state", None)):
-        return
+        raise NotOffered("it has no state() and from_state(data)")
     fix = "save all that decisions hang on, a decision that waits for its outcome included"
     simulator = Simulator(world, seed)
     play(agent, simulator, cut)

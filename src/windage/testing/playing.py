@@ -10,9 +10,13 @@ import numpy as np
 from windage.spaces import StateActions
 from windage.worlds import Simulator
 
-__all__ = ["Path", "asked", "play", "require", "saved"]
+__all__ = ["NotOffered", "Path", "asked", "play", "require", "saved"]
 
 Path = list[tuple[int, int, float]]
+
+
+class NotOffered(Exception):  # noqa: N818 - it is no error
+    """A promise is about something the agent does not have, and need not have."""
 
 
 def require(kept: object, finding: str, fix: str) -> None:

@@ -56,11 +56,21 @@ def test_ids_are_known_in_any_order_of_imports(lines):
     subprocess.run([sys.executable, "-W", "error", "-c", lines], check=True, timeout=60)
 
 
+def test_the_mean_reward_is_told_to_who_asks_for_it_alone():
+    for options, told in (({}, False), ({"tell_mean": True}, True)):
+        for env in (
+            wd.gym.make_env(wd.envs.make("riverswim", horizon=9), **options),
+            gymnasium.make("windage/RiverSwim-v0", horizon=9, **options),
+        ):
+            env.reset(seed=1)
+            assert ("mean_reward" in env.step(0)[4]) == told
+
+
 @pytest.mark.parametrize("name", ["riverswim", "inventory"])
 def test_an_episode_is_the_run_with_the_same_seed(name):
     model = wd.envs.make(name, horizon=300)
     run = wd.run(model, wd.agents.make("random", model.space, horizon=300, seed=5), seed=11)
-    env = wd.gym.make_env(model)
+    env = wd.gym.make_env(model, tell_mean=True)
     state, _ = env.reset(seed=11)
     for t in range(300):
         assert state == run.states[t]

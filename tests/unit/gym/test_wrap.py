@@ -136,7 +136,11 @@ def test_a_box_says_to_bin_it_and_runs_when_it_is_binned():
         (None, r"env.step at t=1: step\(2\) returned None"),
         ((5, 0.0, 0, False, {}), "returned terminated = 0, which is no bool"),
         ((5, 0.0, False, None, {}), "returned truncated = None, which is no bool"),
-        ((5, float("nan"), False, False, {}), r"reward at t=1: step\(2\) paid nan"),
+        (
+            (5, float("nan"), False, False, {}),
+            r"reward at t=1: step\(2\) paid nan, which is not a number",
+        ),
+        ((5, None, False, False, {}), "paid None, which is not a number"),
         ((5, 1.5, False, False, {}), r"paid 1.5, the declared range is \[0, 1\]"),
         ((5, np.array([0.0]), False, False, {}), "paid array"),
         ((5, "1", False, False, {}), "paid '1'"),
