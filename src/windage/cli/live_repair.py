@@ -34,7 +34,7 @@ def verify(journal: Journal) -> None:
         raise JournalError(
             first + (f", and {more} more problems" if more else ""),
             field=str(journal),
-            fix="keep a copy of it and of the files beside it, then windage live recover JOURNAL",
+            fix=found.fix,
         )
     print(
         f"{journal}: sound. {found.events:,} events in one chain, {found.decisions:,} decisions of "

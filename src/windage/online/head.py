@@ -85,6 +85,8 @@ class Head:
 
     def __init__(self, journal: Path) -> None:
         self._path = path = head_path(journal)
+        self.is_new = not path.exists()
+        """Whether there was none before."""
         try:
             self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
         except OSError as err:
@@ -104,6 +106,8 @@ class Head:
             )
         self.note = _note(os.pread(self._file, _SIZE, 0))
         """What the last writer left."""
+        self.is_damaged = self.note is None and os.fstat(self._file).st_size > 0
+        """Whether it left something that cannot be read."""
 
     def _locked(self) -> bool:
         """Take the lock; whoever only asks who has it lets it go at once."""
@@ -116,12 +120,14 @@ class Head:
                 return True
         return False
 
-    def write(self, n: int, chain: bytes, seal: str = "") -> None:
-        """Note that all events up to n are acknowledged."""
+    def write(self, n: int, chain: bytes, seal: str = "", *, sync: bool = False) -> None:
+        """Note that all events up to n are acknowledged; `sync` waits for the disk."""
         text = msgspec.json.encode(Note(os.getpid(), n, chain.hex(), seal))
         line = text + b" " + hashlib.sha256(text).hexdigest().encode()[:16]
         with contextlib.suppress(OSError):  # no room: the note stays older than the journal
             os.pwrite(self._file, line.ljust(_SIZE - 1) + b"\n", 0)
+            if sync:
+                os.fsync(self._file)
 
     def close(self, *, remove: bool = False) -> None:
         """Let somebody else write; a head without a journal is removed."""

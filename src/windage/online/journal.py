@@ -42,15 +42,22 @@ class Journal:
                 "there is no such file", field=str(self.path), fix="pass the path of a journal"
             )
         require_bytes(self.path)
+        self._connect_to_read()
+        self._require_format()
+        self._connection().execute("BEGIN")  # from the first row read on: one moment of the journal
+        self._find_end()
+
+    def _connect_to_read(self) -> None:
         name = quote(str(self.path.absolute()))
         self._con = sqlite3.connect(
             f"file:{name}?mode=ro", uri=True, isolation_level=None, check_same_thread=False,
             timeout=WAIT,
         )  # fmt: skip
         self._con.execute("PRAGMA query_only = ON")
-        self._require_format()
-        self._con.execute("BEGIN")  # from the first row read to the end: one moment of the journal
-        self._find_end()
+
+    def _tables(self) -> int:
+        with self.reading() as con:
+            return int(con.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0])
 
     def _require_format(self) -> None:
         with self.reading() as con:
@@ -58,6 +65,8 @@ class Journal:
                 con.execute(f"PRAGMA {name}").fetchone()
                 for name in ("application_id", "user_version")
             )
+        if mark == 0 and self.path.stat().st_size > 0 and self._tables() == 0:
+            raise damaged(self.path, "holds nothing: it was copied without its log, or cut")
         if mark != MARK:
             raise JournalError(
                 "is not a journal", field=str(self.path), fix="pass the path of a journal"
@@ -172,5 +181,6 @@ def damaged(path: Path, problem: str) -> JournalError:
     return JournalError(
         problem,
         field=str(path),
-        fix=f"keep a copy of it and of the files beside it, then `windage live recover {path}`",
+        fix="keep a copy of it and of the files beside it, then "
+        f"`windage live recover {path} -o NEW`",
     )

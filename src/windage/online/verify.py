@@ -12,7 +12,7 @@ from windage.agents.replay import replay
 from windage.errors import JournalError, WindageError
 from windage.online.head import head_path, read_note, sealed
 from windage.online.history import Base, History, bases, history, started
-from windage.online.journal import Journal
+from windage.online.journal import Journal, damaged
 from windage.writing import as_path
 
 __all__ = ["Verification", "verify"]
@@ -29,6 +29,8 @@ class Verification:
     snapshots: int = 0
     problems: list[str] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)
+    fix: str = ""
+    """What to do about the problems."""
 
     @property
     def is_sound(self) -> bool:
@@ -45,7 +47,8 @@ def verify(path: str | Path) -> Verification:
     try:
         journal = Journal(path)
     except JournalError as err:
-        found.problems.append(f"{err.problem}")
+        found.problems.append(err.problem)
+        found.fix = err.fix
         return found
     try:
         found.events = journal.n
@@ -56,6 +59,8 @@ def verify(path: str | Path) -> Verification:
                 found.problems.append(err.problem)
     finally:
         journal.close()
+    if found.problems:
+        found.fix = damaged(found.path, "").fix
     return found
 
 

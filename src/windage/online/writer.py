@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from windage.errors import JournalError
-from windage.online.events import FORMAT, Event, chained
+from windage.online.events import FORMAT, ROOT, Event, chained
 from windage.online.head import Head, sealed
 from windage.online.journal import MARK, WAIT, Journal, damaged, require_bytes
 from windage.writing import as_path
@@ -67,6 +67,7 @@ class Writer(Journal):
         self._touched: list[Touched] = []
         self._rows: list[tuple[Any, ...]] = []  # appended, and not given to SQLite yet
         self._pid = os.getpid()
+        self.n, self.chain = 0, ROOT
         folder = self.path.absolute().parent
         if self.path.is_dir() or not folder.is_dir():
             raise JournalError(
@@ -77,30 +78,60 @@ class Writer(Journal):
         self._head = Head(self.path)
         try:
             self._require_not_lost()
+            self._check()
             self._open()
-            self.require_chain(max(self.n, 1))
         except BaseException:
             super().close()
-            self._head.close(remove=self._head.note is None)
+            self._head.close(remove=self._head.is_new)
             raise
+
+    def _check(self) -> None:
+        """Check all that was written before, read-only.
+
+        A connection that may write takes the log away when it is closed: whatever is refused must
+        be refused before there is one.
+        """
+        is_begun = (
+            not self._head.is_new and self._head.note is None
+        )  # killed before its first event
+        if not self.path.is_file() or self.path.stat().st_size == 0:
+            return
+        if is_begun and self.path.stat().st_size <= PAGE and not _has_log(self.path):
+            return
+        self._connect_to_read()
+        if not (is_begun and self._tables() == 0):
+            self._require_format()
+            self._find_end()
+            self._require_integrity()
+            self.require_chain(1)
+            self._require_seal()
+        super().close()
+
+    def _require_seal(self) -> None:
+        """Refuse a file that is not as its last writer closed it; then the seal has served."""
+        note = self._head.note
+        if note is None or not note.seal:
+            return
+        if note.n == self.n and sealed(self.path) != note.seal:
+            raise damaged(self.path, "is not as it was closed")
+        self._head.write(self.n, self.chain, sync=True)
 
     def _open(self) -> None:
         try:
             self._con = sqlite3.connect(
                 self.path, isolation_level=None, check_same_thread=False, timeout=WAIT
             )
-            (tables,) = self._con.execute("SELECT count(*) FROM sqlite_schema").fetchone()
-            if tables > 0:
-                self._require_format()  # before anything of somebody else's is changed
             self._con.execute(f"PRAGMA page_size = {PAGE}")
             self._con.execute("PRAGMA journal_mode = WAL")
             self._con.execute("PRAGMA synchronous = FULL")
-            if tables == 0:
+            if self._tables() == 0:
                 self._create()
         except (sqlite3.Error, UnicodeDecodeError) as err:
             raise self._unwritable(err) from None
+        checked = self.n, self.chain
         self._find_end()
-        self._require_integrity()
+        if (self.n, self.chain) == checked:
+            self._sound = 1
 
     def _require_integrity(self) -> None:
         """Refuse a file whose tables and indices disagree: an agent could come out of it wrong."""
@@ -113,6 +144,13 @@ class Writer(Journal):
         """Refuse to start anew where there was a journal."""
         require_bytes(self.path)
         note = self._head.note
+        if self._head.is_damaged:
+            raise JournalError(
+                "is damaged: whether the end of the journal was cut cannot be told",
+                field=f"{self.path}-head",
+                fix=f"see with `windage live verify {self.path}` whether the last events are "
+                "there; if they are, remove this file and open again",
+            )
         if note and note.n and not (self.path.is_file() and self.path.stat().st_size):
             raise JournalError(
                 f"is gone, but {note.n} events were acknowledged",
@@ -166,11 +204,18 @@ class Writer(Journal):
                 self._execute("COMMIT")
                 self.is_failing = self.is_failing and self.n == before[0]
                 self._head.write(self.n, self.chain)
+                if before[0] == 0:
+                    self._settle()
             except BaseException:
                 self._undo(before)
                 raise
             finally:
                 self._is_open = False
+
+    def _settle(self) -> None:
+        """Bring the first events into the file itself: it says what it is without its log."""
+        with suppress(sqlite3.Error):  # a reader, or no room: the log has them
+            self._connection().execute("PRAGMA wal_checkpoint(PASSIVE)")
 
     def write(self, who: Touched, work: Callable[[], None]) -> None:
         """Do some work in a `writing` block; inside another one it costs next to nothing."""
@@ -288,8 +333,7 @@ class Writer(Journal):
             with suppress(sqlite3.Error):  # no room to tidy up: the log stays beside the file
                 self._con.execute("PRAGMA wal_checkpoint(TRUNCATE)")
             super().close()
-            log = self.path.with_name(self.path.name + "-wal")
-            if self.path.is_file() and not (log.exists() and log.stat().st_size > 0):
+            if self.path.is_file() and not _has_log(self.path):
                 self._head.write(self.n, self.chain, sealed(self.path))
             self._head.close()
 
@@ -307,6 +351,11 @@ class Writer(Journal):
             field=str(self.path),
             fix="make room or mend the disk, then call again",
         )
+
+
+def _has_log(path: Path) -> bool:
+    log = path.with_name(path.name + "-wal")
+    return log.exists() and log.stat().st_size > 0
 
 
 def _sync_folder(path: Path) -> None:
