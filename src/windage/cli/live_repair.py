@@ -63,13 +63,24 @@ def recover(
 def _missing(found: Recovery) -> str:
     """Say what is missing."""
     if found.missing is None:
-        return "whether anything is missing nobody knows: there was no head, and no trace of more"
+        head = (
+            "there was no head that could be read"
+            if found.acknowledged is None
+            else f"all {found.acknowledged:,} events that the head knows of are there"
+        )
+        more = (
+            f"the log is damaged, and traces of {found.doubtful:,} later rows may be of events or "
+            "of a batch that was taken back"
+            if found.doubtful
+            else "there was no trace of more"
+        )
+        return f"whether anything is missing nobody knows: {head}, {more}"
     if found.missing == 0:
-        return "nothing is missing"
+        return f"nothing is missing: the head knows of {found.acknowledged:,} events"
     known = (
         f"{found.acknowledged:,} were acknowledged"
         if found.acknowledged is not None
-        else "there was no head to say how many there were"
+        else "there was no head that could be read to say how many there were"
     )
     traces = f"; traces of {len(found.seen):,} later rows were found" if found.seen else ""
     return (

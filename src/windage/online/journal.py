@@ -15,7 +15,7 @@ from windage.online.events import COLUMNS, FORMAT, ROOT, Event, chained
 from windage.online.head import Note, read_note
 from windage.writing import as_path
 
-__all__ = ["MARK", "WAIT", "Journal", "damaged", "require_bytes", "walk"]
+__all__ = ["MARK", "WAIT", "Journal", "damaged", "newer", "require_bytes", "walk"]
 
 MARK = 0x77696E64  # "wind", in the header of the file
 WAIT = 10.0  # seconds: a reader may hold a checkpoint up, never a commit
@@ -72,12 +72,7 @@ class Journal:
                 "is not a journal", field=str(self.path), fix="pass the path of a journal"
             )
         if form != FORMAT:
-            newer = "a newer version" if form > FORMAT else "no version"
-            raise JournalError(
-                f"was written by {newer} of windage: format {form}, this one reads {FORMAT}",
-                field=str(self.path),
-                fix="use the version that wrote it",
-            )
+            raise newer(self.path, form)
 
     def _find_end(self) -> None:
         note = read_note(self.path)  # first: a running writer may add to both between two looks
@@ -174,6 +169,16 @@ def require_bytes(path: Path) -> None:
     log = path.with_name(path.name + "-wal")
     if path.is_file() and path.stat().st_size == 0 and log.is_file() and log.stat().st_size > 0:
         raise damaged(path, "is empty, though there is a log beside it: it was cut")
+
+
+def newer(path: Path, form: int) -> JournalError:
+    """Return the error about a journal of another format."""
+    who = "a newer version" if form > FORMAT else "no version"
+    return JournalError(
+        f"was written by {who} of windage: format {form}, this one reads {FORMAT}",
+        field=str(path),
+        fix="use the version that wrote it",
+    )
 
 
 def damaged(path: Path, problem: str) -> JournalError:

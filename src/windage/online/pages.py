@@ -15,77 +15,117 @@ import struct
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from windage.online.events import ROOT, Event, chained
+from windage.online.events import FORMAT, ROOT, Event, chained
+from windage.online.head import Note
+from windage.online.journal import MARK, newer
+from windage.online.log import Frame, read_log
 from windage.online.writer import PAGE
 
-__all__ = ["salvage"]
+__all__ = ["Row", "Salvage", "salvage"]
 
 _LEAF = 13
 _COLUMNS = len(Event._fields) + 1
 _REWARD = Event._fields.index("reward")
 _MOST = PAGE - 35  # bytes of a row that stay in its page
 _LEAST = (PAGE - 12) * 32 // 255 - 23  # ... if the rest goes elsewhere
-_FILE_HEAD, _LOG_HEAD, _FRAME_HEAD = 100, 32, 24
+_FILE_HEAD = 100
 _WIDTHS = (0, 1, 2, 3, 4, 6, 8)
 
 Row = tuple[Any, ...]
+Found = dict[int, set[Row]]
 
 
-def salvage(journal: Path) -> tuple[list[Row], set[int]]:
-    """Return the longest sound beginning of a journal, and the numbers of other rows seen.
+class Salvage(NamedTuple):
+    """What is left of a journal."""
 
-    A row is an event and its chain.
+    sound: list[Row]
+    """The longest beginning that is known to have been acknowledged, or at least committed."""
+    seen: set[int]
+    """Numbers of later rows that were committed, and are not sound or follow one that is not."""
+    doubtful: set[int]
+    """Numbers of later rows of which nobody knows whether they were committed."""
+
+
+def salvage(journal: Path, note: Note | None) -> Salvage:
+    """Return the longest sound beginning of a journal.
+
+    What follows a damaged place of the log counts only if the head's own chain leads through it to
+    the first event.
     """
-    found: dict[int, set[Row]] = defaultdict(set)
-    pages = _Pages(journal)
-    for page, start in pages:
-        for row in _rows(page, start, pages):
-            found[row[0]].add(row)
+    data = journal.read_bytes() if journal.is_file() else b""
+    log = read_log(journal, PAGE)
+    kept = [Frame(i // PAGE + 1, data[i : i + PAGE]) for i in range(0, len(data), PAGE)]
+    _require_format(journal, [*kept[:1], *log.committed])
+    found = _found([*kept, *log.committed])
+    every = _found([*kept, *log.doubtful, *log.committed], found) if log.doubtful else found
+    sound = _back(every, note) if note else []
+    _forth(found, sound)
+    last = len(sound)
+    seen = {n for n in found if n > last}
+    return Salvage(sound, seen, {n for n in every if n > last} - seen)
+
+
+def _back(found: Found, note: Note) -> list[Row]:
+    """Return all events up to the one the head names; none if the chain does not lead back."""
     sound: list[Row] = []
-    before = ROOT
+    chain = bytes.fromhex(note.chain)
+    for n in range(note.n, 0, -1):
+        row = next((row for row in found.get(n, ()) if row[-1] == chain), None)
+        before = {row[-1] for row in found.get(n - 1, ())} if n > 1 else {ROOT}
+        fitting = [one for one in before if row and chained(one, row[:-1]) == chain]
+        if row is None or not fitting:
+            return []
+        sound.append(row)
+        chain = fitting[0]
+    return sound[::-1]
+
+
+def _forth(found: Found, sound: list[Row]) -> None:
+    """Add all events that follow."""
+    before = sound[-1][-1] if sound else ROOT
     while True:
         n = len(sound) + 1
         fitting = [row for row in found.get(n, ()) if row[-1] == chained(before, row[:-1])]
         if not fitting:
-            return sound, {other for other in found if other >= n}
+            return
         sound.append(fitting[0])
         before = fitting[0][-1]
 
 
-class _Pages:
-    """All pages of a journal and its log, and the newest of each number."""
-
-    def __init__(self, journal: Path) -> None:
-        data = journal.read_bytes() if journal.is_file() else b""
-        log = journal.with_name(journal.name + "-wal")
-        frames = log.read_bytes() if log.is_file() else b""
-        self._all = [
-            (data[i : i + PAGE], 0 if i else _FILE_HEAD) for i in range(0, len(data), PAGE)
-        ]
-        self._newest = {number: page for number, (page, _) in enumerate(self._all, 1)}
-        for place in range(_LOG_HEAD, len(frames), _FRAME_HEAD + PAGE):
-            page = frames[place + _FRAME_HEAD : place + _FRAME_HEAD + PAGE]
-            number = int.from_bytes(frames[place : place + 4], "big")
-            self._all.append((page, _FILE_HEAD if number == 1 else 0))
-            self._newest[number] = page
-
-    def __iter__(self) -> Iterator[tuple[bytes, int]]:
-        return iter(self._all)
-
-    def rest(self, number: int, size: int) -> bytes:
-        """Return so many bytes from a page and those it leads to."""
-        parts: list[bytes] = []
-        while size > 0:
-            page = self._newest[number]  # a KeyError: it leads nowhere
-            number = int.from_bytes(page[:4], "big")
-            parts.append(page[4 : 4 + min(size, PAGE - 4)])
-            size -= PAGE - 4
-        return b"".join(parts)
+def _require_format(journal: Path, frames: list[Frame]) -> None:
+    """Refuse what a newer version has written: its events may mean something else."""
+    first = [frame.page for frame in frames if frame.number == 1 and len(frame.page) == PAGE]
+    if not first:
+        return
+    form, mark = (int.from_bytes(first[-1][i : i + 4], "big") for i in (60, 68))
+    if mark == MARK and form > FORMAT:
+        raise newer(journal, form)
 
 
-def _rows(page: bytes, start: int, pages: _Pages) -> Iterator[Row]:
+def _found(frames: list[Frame], known: Found | None = None) -> Found:
+    """Return whatever reads as an event in some pages, by its number."""
+    found: Found = defaultdict(set, {n: set(rows) for n, rows in (known or {}).items()})
+    newest = {frame.number: frame.page for frame in frames}
+    for number, page in frames:
+        for row in _rows(page, _FILE_HEAD if number == 1 else 0, newest):
+            found[row[0]].add(row)
+    return found
+
+
+def _rest(newest: dict[int, bytes], number: int, size: int) -> bytes:
+    """Return so many bytes from a page and those it leads to."""
+    parts: list[bytes] = []
+    while size > 0:
+        page = newest[number]  # a KeyError: it leads nowhere
+        number = int.from_bytes(page[:4], "big")
+        parts.append(page[4 : 4 + min(size, PAGE - 4)])
+        size -= PAGE - 4
+    return b"".join(parts)
+
+
+def _rows(page: bytes, start: int, newest: dict[int, bytes]) -> Iterator[Row]:
     """Give whatever reads as an event in a page."""
     if len(page) <= start + 8 or page[start] != _LEAF:
         return
@@ -94,14 +134,14 @@ def _rows(page: bytes, start: int, pages: _Pages) -> Iterator[Row]:
         place = start + 8 + 2 * i
         try:
             (cell,) = struct.unpack(">H", page[place : place + 2])
-            row = _row(page, cell, pages)
+            row = _row(page, cell, newest)
         except (IndexError, KeyError, ValueError, struct.error):
             continue  # no row, or not a whole one
         if row is not None:
             yield row
 
 
-def _row(page: bytes, place: int, pages: _Pages) -> Row | None:
+def _row(page: bytes, place: int, newest: dict[int, bytes]) -> Row | None:
     size, place = _varint(page, place)
     n, place = _varint(page, place)
     if size <= _MOST:
@@ -110,7 +150,7 @@ def _row(page: bytes, place: int, pages: _Pages) -> Row | None:
         here = _LEAST + (size - _LEAST) % (PAGE - 4)
         here = here if here <= _MOST else _LEAST
         after = int.from_bytes(page[place + here : place + here + 4], "big")
-        record = page[place : place + here] + pages.rest(after, size - here)
+        record = page[place : place + here] + _rest(newest, after, size - here)
     if len(record) != size:
         return None
     end, place = _varint(record, 0)

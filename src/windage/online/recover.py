@@ -28,9 +28,12 @@ class Recovery:
     events
         How many events it holds: the first ones of the old.
     acknowledged
-        How many the old journal's head says there were; None if there is no head.
+        How many the old journal's head says there were; None if no head can be read.
     seen
-        Numbers of later rows that were found and are not sound, or follow one that is not.
+        Numbers of later rows that were committed and are not sound, or follow one that is not.
+    doubtful
+        How many later rows stand after a damaged place of the log: they may have been committed, or
+        be left over from a batch that was taken back.
     pending
         Decisions that wait for an outcome in the new journal.
     """
@@ -40,12 +43,14 @@ class Recovery:
     acknowledged: int | None
     seen: frozenset[int]
     pending: tuple[int, ...]
+    doubtful: int = 0
 
     @property
     def missing(self) -> int | None:
         """How many events are missing at least; None if nobody knows."""
         known = [*self.seen, *([self.acknowledged] if self.acknowledged is not None else [])]
-        return max(max(known) - self.events, 0) if known else None
+        missing = max(max(known) - self.events, 0) if known else None
+        return None if missing == 0 and self.doubtful else missing
 
 
 def recover(path: str | Path, target: str | Path) -> Recovery:
@@ -61,15 +66,26 @@ def recover(path: str | Path, target: str | Path) -> Recovery:
         )
     if goal.exists() or head_path(goal).exists():
         raise InputError("exists already", field=str(goal), fix="name a new file")
-    rows, seen = salvage(source)
+    note = read_note(source)
+    rows, seen, doubtful = salvage(source, note)
     if not rows:
         raise JournalError(
             "not even its first event could be saved", field=str(source), fix="go to a backup"
         )
+    if note and 0 < note.n <= len(rows) and rows[note.n - 1][-1].hex() != note.chain:
+        raise JournalError(
+            f"event {note.n} is not the one that was acknowledged: somebody has rewritten the end",
+            field=str(source),
+            fix="go to a backup; nothing here tells which of its events are true",
+        )
     _write(goal, rows)
-    note = read_note(source)
     return Recovery(
-        goal, len(rows), note.n if note else None, frozenset(seen), tuple(sorted(_waiting(rows)))
+        goal,
+        len(rows),
+        note.n if note else None,
+        frozenset(seen),
+        tuple(sorted(_waiting(rows))),
+        len(doubtful),
     )
 
 

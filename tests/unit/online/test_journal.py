@@ -77,7 +77,7 @@ def test_the_head_follows_every_acknowledged_event(path):
 
 
 @pytest.mark.parametrize("damage", ["digit", "cut", "gone"])
-def test_a_damaged_head_is_said_and_the_journal_still_opens(path, damage):
+def test_a_damaged_head_is_said_and_the_journal_opens_without_it(path, damage):
     with wd.online.open(path, swucrl()) as live:
         loop(live, 5)
         state = live.agent.state()
@@ -91,6 +91,11 @@ def test_a_damaged_head_is_said_and_the_journal_still_opens(path, damage):
         assert changed != data
         head.write_bytes(changed)
         assert "its head is damaged" in verify(path).problems[0]
+        with pytest.raises(wd.JournalError, match="whether the end of the journal was cut") as err:
+            wd.online.open(path, swucrl())
+        assert "remove this file" in err.value.fix
+        assert head.read_bytes() == changed
+        head.unlink()
     assert state_in(path, swucrl()) == state
     assert verify(path).is_sound
 
@@ -118,6 +123,7 @@ def test_a_snapshot_of_another_history_is_not_used(path, tmp_path, monkeypatch):
     ((theirs,),) = Journal(other).all("SELECT state FROM snapshots ORDER BY step DESC LIMIT 1")
     newest = "(SELECT max(step) FROM snapshots)"
     change(path, f"UPDATE snapshots SET state = ?, chain = x'00' WHERE step = {newest}", theirs)
+    head_path(path).unlink()  # its seal would refuse the file
     assert state_in(path, swucrl()) == state
     assert any("another history" in problem for problem in verify(path).problems)
 
