@@ -91,10 +91,14 @@ def test_a_learner_is_tuned_to_the_budgets_and_labelled(here, capsys):
 @pytest.mark.parametrize("name", wd.agents.names())
 def test_every_agent_can_be_tried(here, capsys, name):
     world = ["peril", name, "-T", "400", "--env-set", "tau=25"]  # few changes, for who counts them
-    said = "windage: warning: exp3p: gamma = 4.69 > 1" if name == "borl" else ""
+    anchored = name in ("borl", "multi-scale-guarded")
+    said = "windage: warning: exp3p: gamma = 4.69 > 1" if anchored else ""
     out, rows = tried(capsys, *world, "-o", "deep/er/p.svg", said=said)
-    assert out.endswith("\npicture: deep/er/p.svg\n")
-    assert Path("deep/er/p.svg").read_bytes().startswith(b"<?xml")
+    weights = "how fast the world forgets: deep/er/p-memory.svg\n" if "multi-scale" in name else ""
+    assert out.endswith(f"\npicture: deep/er/p.svg\n{weights}")
+    for picture in Path("deep/er").iterdir():
+        assert picture.read_bytes().startswith(b"<?xml")
+    assert len(list(Path("deep/er").iterdir())) == 1 + bool(weights)
     assert 0 < amount(rows["share of it"]) < 130
     assert ("is told" in rows) == bool(wd.agents._BY_ID[name].told)
     assert not list(Path().rglob("*.tmp"))
