@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime as dt
 import json
-import os
 import platform
 import sys
 
@@ -25,6 +24,7 @@ from benchmarks import (
     stepping,
     studies,
 )
+from benchmarks.clock import others
 
 GROUPS = {
     "stepping": stepping.measure,
@@ -43,18 +43,18 @@ GROUPS = {
 def main() -> None:
     wanted = sys.argv[1:] or list(GROUPS)
     for name in wanted:
-        load = os.getloadavg()[0]
-        if load > 0.5:
-            print(f"note: the machine was not idle (load {load:.2f}); ratios may be off")
+        busy = others()
+        if busy > 0.2:
+            print(f"note: others kept {busy:.2f} cores busy; ratios may be off")
         print(f"\n{name}", flush=True)
         figures = GROUPS[name]()
         for what, figure in figures.items():
             print(f"  {what:<70} {figure:10.3g}", flush=True)
-        _keep(name, load, figures)
+        _keep(name, busy, figures)
     print(f"\nwritten to {page.RESULTS} and {page.PAGE}")
 
 
-def _keep(name: str, load: float, figures: dict[str, float]) -> None:
+def _keep(name: str, busy: float, figures: dict[str, float]) -> None:
     """Put the figures of a group in the place of its former ones, here and on the page."""
     results = json.loads(page.RESULTS.read_text()) if page.RESULTS.is_file() else {}
     about = {
@@ -62,7 +62,7 @@ def _keep(name: str, load: float, figures: dict[str, float]) -> None:
         "python": platform.python_version(),
         "numpy": np.__version__,
         "numba": numba.__version__,
-        "load": round(load, 2),
+        "busy": round(busy, 2),
         "day": dt.date.today().isoformat(),
     }
     results[name] = {"measured": about, "figures": figures}

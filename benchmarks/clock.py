@@ -2,11 +2,32 @@
 
 from __future__ import annotations
 
+import os
 import statistics
 import subprocess
 import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
+
+
+def others(seconds: float = 2.0) -> float:
+    """How many cores other processes keep busy while this one sleeps.
+
+    The load average counts what this process itself did a minute ago, so it cannot tell.
+    """
+    if not Path("/proc/stat").exists():
+        return os.getloadavg()[0]
+    busy = _busy()
+    start = time.monotonic()
+    time.sleep(seconds)
+    return (_busy() - busy) / (time.monotonic() - start)
+
+
+def _busy() -> float:
+    """CPU seconds all cores together have spent on anything but waiting."""
+    user, nice, system = Path("/proc/stat").read_text().split(maxsplit=4)[1:4]
+    return (int(user) + int(nice) + int(system)) / os.sysconf("SC_CLK_TCK")
 
 
 def cpu_seconds(work: Callable[[], object], rounds: int = 5) -> float:

@@ -195,7 +195,7 @@ def _peer() -> dict[str, float]:
     mdp = riverswim_mdp(6)
     rows = mdp.transitions.reshape(6, 2, 6)
     text = json.dumps([mdp.rewards.reshape(6, 2).tolist(), rows.tolist()])
-    steps = 20_000
+    steps = 200_000
     seconds, episodes, reward = ask("statisticalrl-learners", PEER, str(steps), stdin=text)
     world = wd.DriftingMDP.stationary(mdp, horizon=steps)
 

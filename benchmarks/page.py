@@ -55,8 +55,8 @@ def text(results: dict[str, Any]) -> str:
         about = group["measured"]
         parts.append(
             f"## {TITLES.get(name, name)}\n\n`python -m benchmarks {name}`, {about['day']}: Python "
-            f"{about['python']}, NumPy {about['numpy']}, Numba {about['numba']}, a load of "
-            f"{about['load']:.2f} before.\n"
+            f"{about['python']}, NumPy {about['numpy']}, Numba {about['numba']}; others "
+            f"kept {about['busy']:.2f} cores busy.\n"
         )
         rows = [f"| {what.replace('|', chr(92) + '|')} | {value:,.4g} |" for what, value in
                 group["figures"].items()]  # fmt: skip
