@@ -194,9 +194,10 @@ class EpisodicAgent(Agent):
     def _make_room_to_log(self, steps: int) -> None:
         """Let the log keep the episodes that so many more steps may start, and those it has."""
         old, number = self._learner.log, self.n_episodes
-        if old.size < min(number - self._logged_from + steps + 3, LOG_ROWS):
-            # room for all at once: rows that are never written take no memory
-            log = np.zeros(min(self.horizon + 8, LOG_ROWS), old.dtype)
+        wanted = number - self._logged_from + steps + 3
+        if old.size < min(wanted, LOG_ROWS):
+            # at least twice as much, so that it seldom grows; no more, for fleets of agents
+            log = np.zeros(min(max(wanted, 2 * old.size), LOG_ROWS), old.dtype)
             kept = np.arange(max(number - old.size + 1, 0), number + 1)
             log[kept % log.size] = old[kept % old.size]
             self._learner = self._learner._replace(log=log)
