@@ -1,22 +1,49 @@
-"""Agents of one study compared, seed by seed; and two studies, run by run."""
+"""Agents of one study compared, seed by seed.
+
+One rule for all tests, wherever they are shown: in each environment at each horizon all pairs of
+agents that were not told the model are tested, and Holm's rule corrects for all of them. The leader
+is chosen by the same data, so its own comparisons alone would be too few; and what is true in one
+environment does not hang on how many others were run.
+"""
 
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from windage.errors import InputError
 from windage.inputs import as_choice
 from windage.study import stats
 from windage.study.stats import Interval, Paired
 
-__all__ = ["Cell", "Comparison", "comparisons", "measure", "summaries"]
+__all__ = [
+    "RULE",
+    "Cell",
+    "Comparison",
+    "comparisons",
+    "corrected",
+    "informed",
+    "measure",
+    "summaries",
+]
+
+RULE = (
+    "sign-flip tests of all pairs of agents that were not told the model, corrected by Holm's rule "
+    "for all pairs in the same environment at the same horizon"
+)
+"""How p-values of a study are made, in the words that pages and papers use."""
 
 MEASURES = ("regret", "observed_regret", "share", "total_reward", "total_mean_reward")
 """Columns that can be compared. Of regret less is better, of the others more."""
+
+Scores = Mapping[int, float]
+"""What one agent got, by seed."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +66,7 @@ class Comparison:
     paired
         Mean of (first - second) with its interval, and the p-value of no difference.
     adjusted
-        The p-value corrected for all comparisons made together, by Holm's rule.
+        The p-value corrected for all pairs of agents in the environment, by Holm's rule.
     """
 
     environment: str
@@ -77,32 +104,52 @@ def comparisons(
 ) -> list[Comparison]:
     """Compare agents in every environment: all pairs, or each with a baseline.
 
-    Agents are compared on the seeds that both have; those with fewer than two are left out.
+    Agents are compared on the seeds that both have; those with fewer than two are left out, and so
+    are agents that were told the model. A baseline changes which comparisons are returned, and no
+    number in them.
     """
     by = measure(results, column)
+    told = dict(results.select("agent", "told").iter_rows())
+    judged = [agent for agent in told if not informed(told[agent])]
     if baseline is not None:
-        as_choice(baseline, "baseline", results["agent"].unique(maintain_order=True).to_list())
-    found: list[tuple[tuple[str, int], str, str, Paired]] = []
-    for place, table in _tables(results, by).items():
-        for first, second in itertools.combinations(table, 2):
-            if baseline is not None and baseline not in (first, second):
-                continue
-            one, other = (second, first) if first == baseline else (first, second)
-            pair = _paired(table[one], table[other], level)
-            if pair is not None:
-                found.append((place, one, other, pair))
-    adjusted = stats.holm([pair.p_value for *_, pair in found]).tolist()
-    return [
-        Comparison(place[0], place[1], first, second, pair, p)
-        for (place, first, second, pair), p in zip(found, adjusted, strict=True)
-    ]
+        as_choice(baseline, "baseline", judged)
+    found = []
+    for (environment, horizon), table in _tables(results, by).items():
+        scores = {agent: table[agent] for agent in judged if agent in table}
+        for pair, adjusted in corrected(scores).items():
+            if baseline is None or baseline in pair:
+                first, second = reversed(pair) if pair[0] == baseline else pair
+                paired = stats.paired(*_shared(scores[first], scores[second]), level)
+                found.append(Comparison(environment, horizon, first, second, paired, adjusted))
+    return found
 
 
-def _paired(one: dict[int, float], other: dict[int, float], level: float) -> Paired | None:
-    seeds = [seed for seed in one if seed in other]
-    if len(seeds) < 2:
-        return None
-    return stats.paired([one[seed] for seed in seeds], [other[seed] for seed in seeds], level)
+def informed(told: Iterable[str]) -> bool:
+    """Return whether an agent with this knowledge is a yardstick, which no test is about."""
+    return "the model" in told
+
+
+def corrected(scores: Mapping[str, Scores]) -> dict[tuple[str, str], float]:
+    """Return the p-values of all pairs of agents in one environment, corrected by Holm's rule.
+
+    Pairs are in the order of the agents. Those that share fewer than two seeds are not tested.
+
+    >>> river = {"a": {0: 1.0, 1: 2.0}, "b": {1: 4.0, 0: 2.0}, "c": {0: 5.0}}
+    >>> corrected(river)
+    {('a', 'b'): 0.5}
+    """
+    p_values = {}
+    for first, second in itertools.combinations(scores, 2):
+        one, other = _shared(scores[first], scores[second])
+        if one.size > 1:
+            p_values[first, second] = stats.sign_flip_test(one - other)
+    return dict(zip(p_values, stats.holm(list(p_values.values())).tolist(), strict=True))
+
+
+def _shared(one: Scores, other: Scores) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return what two agents got on the seeds that both have."""
+    seeds = sorted(one.keys() & other.keys())
+    return np.array([one[seed] for seed in seeds]), np.array([other[seed] for seed in seeds])
 
 
 def _tables(results: pl.DataFrame, by: str) -> dict[tuple[str, int], dict[str, dict[int, float]]]:

@@ -11,10 +11,12 @@ import pytest
 
 import windage as wd
 from windage.errors import InputError, StateError
+from windage.report.page.material import gather
 from windage.study import stats
 from windage.study.compare import comparisons, measure, summaries
 from windage.study.diff import diff
 from windage.study.play import play
+from windage.study.results import load_oracles
 from windage.study.store import Store
 from windage.study.verify import _tasks, verify
 
@@ -23,10 +25,13 @@ def table(rows, column="regret"):
     """Results by hand: (environment, agent, seed, value)."""
     return pl.DataFrame(
         [
-            {"environment": e, "horizon": 100, "agent": a, "seed": s, column: float(v)}
+            {
+                "environment": e, "horizon": 100, "agent": a, "seed": s, column: float(v),
+                "told": ["the model"] if a == "oracle" else ["B_r"],
+            }
             for e, a, s, v in rows
         ]
-    )
+    )  # fmt: skip
 
 
 HAND = table(
@@ -35,6 +40,7 @@ HAND = table(
         *(("river", "b", s, v) for s, v in reversed(list(enumerate([3, 5, 7, 9, 11])))),
         *(("queue", "a", s, 10) for s in range(5)),
         *(("queue", "b", s, v) for s, v in enumerate([11, 9, 11, 9, 10])),
+        *(("queue", "oracle", s, 0) for s in range(5)),
         ("queue", "c", 0, 5),
     ]
 )
@@ -47,7 +53,7 @@ def test_summaries_by_hand():
     assert found[("queue", "c")] == (1, 5.0)
 
 
-def test_comparisons_pair_by_seed_and_correct_together():
+def test_comparisons_pair_by_seed():
     found = comparisons(HAND)
     assert [(c.environment, c.first, c.second) for c in found] == [
         ("river", "a", "b"), ("queue", "a", "b")
@@ -59,17 +65,56 @@ def test_comparisons_pair_by_seed_and_correct_together():
     assert river.paired.wins == 0
     assert queue.paired.difference.estimate == 0.0
     assert queue.paired.p_value == 1.0
-    assert river.adjusted == 4 / 32  # two tests
-    assert queue.adjusted == 1.0
     assert river.paired == stats.paired([1, 2, 3, 4, 5], [3, 5, 7, 9, 11])
 
 
-def test_a_baseline_is_always_second():
+def test_tests_are_corrected_for_the_pairs_of_their_own_environment():
+    """Neither other environments, nor agents told the model, nor single seeds are counted."""
+    river, queue = comparisons(HAND)
+    assert river.adjusted == 2 / 32  # one pair
+    assert queue.adjusted == 1.0
+    third = [("river", "c", s, v) for s, v in enumerate([2, 4, 6, 8, 10])]
+    found = comparisons(pl.concat([HAND, table(third)]))
+    # b - a, b - c and c - a have one sign on all five seeds each: three tests of 2 / 32
+    assert [c.adjusted for c in found if c.environment == "river"] == [3 * 2 / 32] * 3
+
+
+def test_a_baseline_is_always_second_and_changes_no_number():
     found = comparisons(HAND, baseline="a")
     assert [(c.first, c.second) for c in found] == [("b", "a"), ("b", "a")]
     assert found[0].paired.difference.estimate == 4.0
-    with pytest.raises(InputError, match="no such choice: 'z'"):
-        comparisons(HAND, baseline="z")
+    third = [("river", "c", s, v) for s, v in enumerate([2, 4, 6, 8, 10])]
+    every = comparisons(pl.concat([HAND, table(third)]))
+    some = comparisons(pl.concat([HAND, table(third)]), baseline="c")
+    p_values = {
+        frozenset((c.first, c.second)): c.adjusted for c in every if c.environment == "river"
+    }
+    assert {frozenset((c.first, c.second)): c.adjusted for c in some} == {
+        pair: p for pair, p in p_values.items() if "c" in pair
+    }
+    for wrong in ("z", "oracle"):
+        with pytest.raises(InputError, match=f"no such choice: '{wrong}'"):
+            comparisons(HAND, baseline=wrong)
+
+
+def test_page_and_comparisons_give_the_same_p_values(tmp_path):
+    """By share on the page, by regret in the table; two environments, and one yardstick."""
+    worlds = [{"id": "riverswim"}, {"id": "two-state-cosine"}]
+    agents = [{"id": name} for name in ("random", "ucrl2", "sw-psrl", "oracle")]
+    wd.Study(worlds, agents, horizon=300, seeds=7).run(tmp_path / "results")
+    results = wd.load_results(tmp_path / "results")
+    material = gather(results, load_oracles(tmp_path / "results"))
+    shown = {
+        (c.setting.environment, *sorted(labels)): p
+        for c in material.comparisons.values()
+        for labels, p in c.corrected.items()
+    }
+    found = {
+        (c.environment, *sorted((c.first, c.second))): c.adjusted for c in comparisons(results)
+    }
+    assert len(found) == 6
+    assert 3 * 2 / 2**7 in found.values()
+    assert shown == found
 
 
 def test_what_is_compared():

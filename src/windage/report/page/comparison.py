@@ -1,12 +1,10 @@
 """Agents of one setting compared seed by seed: who leads, who cannot be told from the leader.
 
-All pairs of agents that were not told the model are tested, and Holm's rule corrects for all of
-them: the leader is chosen by the same data, so its own comparisons alone would be too few.
+Which pairs are tested, and how tests are corrected, is the rule of `windage.study.compare`.
 """
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,6 +14,7 @@ from numpy.typing import NDArray
 
 from windage.report.page.results import Cell, Measure, Results, Setting
 from windage.study import stats
+from windage.study.compare import corrected
 from windage.study.stats import Interval, Paired
 
 __all__ = ["LEVEL", "Comparison", "Contrast", "Scored", "compare", "shared"]
@@ -120,23 +119,18 @@ def compare(results: Results, setting: Setting) -> Comparison:
     scored = [Scored(cell, stats.mean(cell.values(measure))) for cell in results.cells(setting)]
     ranking = sorted(scored, key=lambda one: -one.score.estimate)
     judged = [one for one in ranking if one.cell.agent.kind != "informed"]
-    pairs = list(itertools.combinations(judged, 2))
-    values = [shared(one.cell, other.cell, measure) for one, other in pairs]
-    tested = [k for k, (first, _) in enumerate(values) if first.size]
-    p_values = [stats.sign_flip_test(values[k][0] - values[k][1]) for k in tested]
-    corrected = dict(zip(tested, stats.holm(p_values).tolist(), strict=True)) if tested else {}
-    learners = [one for one in judged if one.cell.agent.kind == "learner"]
+    tested = corrected({one.label: one.cell.by_seed(measure) for one in judged})
+    p_values = {frozenset(pair): p for pair, p in tested.items()}
+    best = next((one for one in judged if one.cell.agent.kind == "learner"), None)
     contrasts = []
-    for k in tested:
-        if learners and learners[0] in pairs[k]:
-            (one, other), (first, second) = pairs[k], values[k]
-            if other is learners[0]:  # the floor may be above it
-                (one, other), (first, second) = (other, one), (second, first)
-            contrasts.append(Contrast(one, other, stats.paired(first, second), corrected[k]))
-    order = {one.label: place for place, one in enumerate(ranking)}
-    contrasts.sort(key=lambda contrast: order[contrast.other.label])
-    by_labels = {frozenset(one.label for one in pairs[k]): p for k, p in corrected.items()}
-    return Comparison(setting, measure, ranking, contrasts, by_labels)
+    for other in judged:
+        if best is None or other is best:
+            continue
+        first, second = shared(best.cell, other.cell, measure)
+        if first.size:
+            p = p_values.get(frozenset((best.label, other.label)), 1.0)
+            contrasts.append(Contrast(best, other, stats.paired(first, second), p))
+    return Comparison(setting, measure, ranking, contrasts, p_values)
 
 
 def shared(

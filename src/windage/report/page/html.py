@@ -23,6 +23,7 @@ from markupsafe import Markup
 from windage.report.page.chart import Chart, Table, shortened
 from windage.report.page.looks import THEMES, Look
 from windage.report.page.verdict import Words, plain_words
+from windage.study.compare import RULE
 
 __all__ = ["Card", "Page", "Section", "render"]
 
@@ -104,6 +105,7 @@ def render(page: Page) -> str:
         scripts={name: Markup(text) for name, text in scripts.items()},  # noqa: S704
         tables=tables,
         bulk=_BULK,
+        rule=RULE,
         data=lambda: _json({"charts": charts, "themes": THEMES, "tables": tables.found}),
     )
     return body + "\n"

@@ -16,6 +16,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from windage.study.compare import informed
+
 __all__ = ["Agent", "Cell", "Measure", "Results", "Setting"]
 
 Reals = NDArray[np.float64]
@@ -23,7 +25,6 @@ Times = NDArray[np.int64]
 Kind = Literal["learner", "informed", "floor"]
 
 _FLOOR = ("random",)  # ids of agents that learn nothing
-_MODEL = "the model"  # what informed agents are told
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,7 @@ class Agent:
     @property
     def kind(self) -> Kind:
         """Whether it learns, is told the model, or does neither."""
-        if _MODEL in self.told:
+        if informed(self.told):
             return "informed"
         return "floor" if self.id in _FLOOR else "learner"
 
@@ -111,6 +112,10 @@ class Cell:
             earned = means if np.isfinite(means).all() else self.column("total_reward")
             return earned / self.column("steps")
         return measure.scale * self.column(measure.column)
+
+    def by_seed(self, measure: Measure) -> dict[int, float]:
+        """Return what the run on each seed achieved."""
+        return dict(zip(self.seeds.tolist(), self.values(measure).tolist(), strict=True))
 
     def column(self, name: str) -> Reals:
         """Return a number of each run; NaN where it has none."""

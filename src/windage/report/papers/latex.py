@@ -11,6 +11,7 @@ from windage.report.page.material import Material
 from windage.report.page.results import SHARE, Cell
 from windage.report.page.tables import rounded_text
 from windage.report.papers.references import keys_of
+from windage.study.compare import RULE
 from windage.study.resampling import RESAMPLES
 
 __all__ = ["details_text", "escaped", "means_table", "tests_table"]
@@ -79,9 +80,8 @@ def tests_table(material: Material) -> str:
         r"\centering",
         r"\caption{Paired differences between the best learner of each environment and the other "
         r"agents, in points of the oracle's reward where an oracle is known and in reward a step "
-        r"elsewhere: mean, 95\,\% bootstrap interval over seeds, $n$ paired seeds, and the "
-        r"$p$-value of a two-sided sign-flip test, corrected by Holm's rule for all pairs of "
-        r"agents in the environment.}",
+        r"elsewhere: mean, 95\,\% bootstrap interval over seeds, $n$ paired seeds, and $p$-value. "
+        rf"The $p$-values are those of two-sided {RULE}.}}",
         r"\label{tab:tests}",
         r"\begin{tabular}{lrlrr}",
         r"\toprule",
@@ -135,8 +135,7 @@ def _statistics(seeds: int) -> list[str]:
         return ["With one seed there are no intervals and no tests."]
     return [
         r"Intervals are 95\,\% percentile bootstrap intervals over seeds "
-        rf"({_number(RESAMPLES)} resamples); tests flip signs of paired differences, with "
-        r"Holm's correction over all pairs of agents of an environment."
+        rf"({_number(RESAMPLES)} resamples); $p$-values are those of two-sided {RULE}."
     ]
 
 
@@ -217,8 +216,8 @@ def _means_caption(judged: Sequence[Comparison]) -> str:
         names = ", ".join(escaped(c.setting.environment) for c in undecided)
         bold += f" (only the best on {names}, where the seeds are too few for any test)"
     return (
-        rf"{told} {bold}. Stars: the best learner is better, by paired sign-flip tests with Holm's "
-        r"correction ($^{*}$ $p < 0.05$, $^{**}$ $p < 0.01$, $^{***}$ $p < 0.001$)."
+        rf"{told} {bold}. Stars: the best learner is better, by {RULE} "
+        r"($^{*}$ $p < 0.05$, $^{**}$ $p < 0.01$, $^{***}$ $p < 0.001$)."
     )
 
 
