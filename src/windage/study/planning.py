@@ -7,6 +7,7 @@ import platform
 import re
 import subprocess
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
@@ -91,6 +92,8 @@ def _planned(spec: Spec) -> Plan:
                 )
             players.append(player)
         worlds.append(world)
+    _require_one_name_each([entry for entry, _, _ in spec.worlds], "environment", asked)
+    _require_one_name_each(spec.agents, "agent", asked)
     names = [[one.key, one.environment, one.agent, one.oracle] for one in asked]
     manifest = Manifest(
         windage_study=FORMAT,
@@ -104,6 +107,23 @@ def _planned(spec: Spec) -> Plan:
         runs=asked,
     )
     return Plan(manifest, tasks, frozenset(said))
+
+
+def _require_one_name_each(entries: Sequence[Entry], kind: str, asked: Sequence[Asked]) -> None:
+    """Refuse two names for what is the same in all its runs: a page would show it twice."""
+    keys: dict[str, list[str]] = {}
+    for one in asked:
+        keys.setdefault(getattr(one, kind), []).append(one.key)
+    first: dict[tuple[str, ...], Entry] = {}
+    for entry in entries:
+        other = first.setdefault(tuple(keys[entry.label]), entry)
+        if other.label != entry.label:
+            raise InputError(
+                f"{entry.label!r} is {other.label!r} of {other.place} under another name: "
+                "all their runs are the same",
+                field=entry.place,
+                fix="leave one of them out",
+            )
 
 
 def _world(entry: Entry, world: World) -> DriftingMDP | Problem:

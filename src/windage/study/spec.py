@@ -228,8 +228,7 @@ def _from_file(
             )
     path = as_path(table["file"], f"{place}.file")
     world = kinds.file_world(folder / path, f"{place}.file")
-    label = as_name(table.get("label", path.stem), f"{place}.label")
-    return Entry(label, place, kinds.FILE, {}), world, oracle
+    return Entry(_label(table, path.stem, place), place, kinds.FILE, {}), world, oracle
 
 
 def _agent_id(table: dict[str, Any], place: str) -> str:
@@ -262,7 +261,7 @@ def _unrolled(
     reserved: tuple[str, ...],
 ) -> list[Entry]:
     """Return one entry for every combination of the values that are lists."""
-    label = as_name(table.get("label", id), f"{place}.label")
+    label = _label(table, id, place)
     names = [name for name in table if name not in ("id", "label", *reserved)]
     lists = [name for name in names if isinstance(table[name], list)]
     for name in lists:
@@ -270,6 +269,11 @@ def _unrolled(
             raise InputError(
                 "an empty list sweeps nothing", field=f"{place}.{name}", fix="write values into it"
             )
+        for i, one in enumerate(table[name]):
+            if one in table[name][:i]:
+                raise InputError(
+                    f"{shown(one)} is there twice", field=f"{place}.{name}[{i}]", fix="leave it out"
+                )
     for name in names:
         _plain(table[name], f"{place}.{name}")
     values = [table[name] if name in lists else [table[name]] for name in names]
@@ -278,6 +282,11 @@ def _unrolled(
         Entry(label, place, id, dict(zip(names, combination, strict=True)), tuple(lists), swept)
         for combination in itertools.product(*values)
     ]
+
+
+def _label(table: dict[str, Any], unsaid: str, place: str) -> str:
+    """Return what a table wants to be called; blanks that nobody sees make no difference."""
+    return " ".join(as_name(table.get("label", unsaid), f"{place}.label").split())
 
 
 def _plain(value: Any, place: str) -> None:

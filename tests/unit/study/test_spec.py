@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -226,11 +228,43 @@ def test_words_that_mean_the_same_have_one_key_and_numbers_chosen_by_hand_anothe
     numbers = keys(agents=[{"id": "swucrl2-cw", "window": made.window, "widening": made.widening}])
     assert tuned == keys(agents=[{"id": "swucrl2-cw"}])
     assert not set(tuned) & set(numbers)  # a file says what its agent was told: here, nothing
+
+
+def test_one_configuration_has_one_name():
+    """Written in other words it is the same: a page would show it twice, and test it twice."""
+    twice = "is 'ucrl2' of agents[0] under another name: all their runs are the same"
+    for other in ({"label": "U"}, {"delta": 0.05}, {"radii": "ucrl2", "label": "U"}):
+        with pytest.raises(InputError, match=re.escape(twice)) as caught:
+            plan(agents({"id": "ucrl2"}, {"id": "ucrl2", "label": "U"} | other))
+        assert caught.value.field == "agents[1]"
+    worlds = [{"id": "riverswim"}, {"id": "riverswim-v0", "label": "river", "states": 6}]
+    with pytest.raises(InputError, match=re.escape("'river' is 'riverswim' of environments[0]")):
+        plan(read_spec(BASE | {"environments": worlds}))
+
+
+def test_what_is_the_same_only_in_one_environment_keeps_both_names():
+    """Theorem 1's window at one horizon is a number that somebody may also have chosen."""
+    model = wd.envs.make("riverswim", horizon=100)
+    window = wd.agents.make("swucrl2-cw", model.space, horizon=100, budgets=model.budgets()).window
+    by_hand = {"id": "swucrl2-cw", "window": window, "label": "W"}
+    with pytest.raises(InputError, match="under another name"):
+        plan(agents({"id": "swucrl2-cw"}, by_hand))
     both = plan(
-        agents({"id": "swucrl2-cw"}, {"id": "swucrl2-cw", "window": made.window, "label": "W"})
+        read_spec(BASE | {"horizon": [100, 200], "agents": [{"id": "swucrl2-cw"}, by_hand]})
     )
-    assert len(both.manifest.runs) == 4
-    assert len(both.tasks) == 2
+    assert len(both.manifest.runs) == 8
+    assert len(both.tasks) == 6  # those at T = 100 are made once
+
+
+def test_a_value_is_swept_once():
+    with pytest.raises(InputError, match=re.escape("agents[0].delta[2]: 0.05 is there twice")):
+        agents({"id": "ucrl2", "delta": [0.05, 0.1, 0.05]})
+
+
+def test_blanks_in_labels_make_no_difference():
+    assert agents({"id": "random", "label": " a  b "}).agents[0].label == "a b"
+    with pytest.raises(InputError, match="'a b' is also what"):
+        agents({"id": "random", "label": "a b "}, {"id": "ucrl2", "label": "a b"})
 
 
 def test_a_file_is_known_by_its_content(tmp_path):
