@@ -63,7 +63,7 @@ def diff(
         ),
     ] = None,
 ) -> None:
-    """Compare two studies seed by seed: agents and environments that have the same labels."""
+    """Compare two studies seed by seed: agents and environments that both have."""
     from windage.study.diff import diff
 
     found = diff(first, second, column=measure)
@@ -72,9 +72,9 @@ def diff(
     name = found.measure.replace("_", " ")
     rows = [
         [
-            change.environment,
-            f"{change.horizon:,}",
-            change.agent,
+            change.partners.first.environment,
+            f"{change.partners.first.horizon:,}",
+            change.partners.first.agent,
             str(change.paired.n),
             f"{change.before:,.4g}",
             f"{change.paired.difference.estimate:+,.4g}",
@@ -87,6 +87,15 @@ def diff(
     headers = ["environment", "T", "agent", "seeds", f"{name} in A", "B - A", "95 % interval",
                "p (Holm)", "same"]  # fmt: skip
     print_table(headers, rows)
+    for partners in (change.partners for change in found.changes):
+        if partners.first != partners.second:
+            print_text(f"{partners.first} is in B: {partners.second}")
+        for set_to in partners.differences:
+            values = f"{set_to.first} in A, {set_to.second} in B"
+            print_text(f"{partners.first}: {set_to.name} is {values}")
+    for side, alone in (("A", found.alone_first), ("B", found.alone_second)):
+        for place in alone:
+            print_text(f"only in {side}: {place}")
     same = sum(change.same for change in found.changes)
     runs = sum(change.paired.n for change in found.changes)
     print_text(

@@ -5,19 +5,20 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
+import numpy as np
 import polars as pl
 
 from windage.errors import InputError
 from windage.study import stats
 from windage.study.compare import measure
+from windage.study.partners import Partners, Place, found_in, pair
 from windage.study.results import load_results
 from windage.study.stats import Paired
-from windage.study.store import Store
+from windage.study.store import Manifest, Store
 
 __all__ = ["Change", "Diff", "diff"]
-
-_BY = ["environment", "horizon", "agent", "seed"]
 
 
 @dataclass(frozen=True)
@@ -26,6 +27,8 @@ class Change:
 
     Attributes
     ----------
+    partners
+        What the two are called, and in what they are configured otherwise.
     before
         Its mean in the first study.
     paired
@@ -36,9 +39,7 @@ class Change:
         On how many seeds both have the same result to the last bit.
     """
 
-    environment: str
-    horizon: int
-    agent: str
+    partners: Partners
     before: float
     paired: Paired
     adjusted: float
@@ -54,15 +55,19 @@ class Diff:
     measure
         The column that is compared.
     changes
-        Agents and environments that both have, by their labels.
+        Agents and environments that both have.
+    alone_first, alone_second
+        Those without a partner in the other study, or without a seed in common with it.
     only_first, only_second
-        Runs that the other one has not.
+        How many runs are not compared.
     versions
         Versions that differ: name, first, second.
     """
 
     measure: str
     changes: tuple[Change, ...]
+    alone_first: tuple[Place, ...]
+    alone_second: tuple[Place, ...]
     only_first: int
     only_second: int
     versions: tuple[tuple[str, str, str], ...]
@@ -71,45 +76,72 @@ class Diff:
 def diff(
     first: str | Path, second: str | Path, *, column: str | None = None, level: float = 0.95
 ) -> Diff:
-    """Compare two studies on the runs that have the same labels, horizon and seed in both."""
-    one, other = (load_results(folder, unfinished=True) for folder in (first, second))
-    both = pl.concat([one, other])
-    by = measure(both, column)
-    columns = [*_BY, by, "content"]
-    mine = _with_content(one, first).select(columns)
-    theirs = _with_content(other, second).select(columns)
-    joined = mine.join(theirs, on=_BY, how="inner", suffix="_second", maintain_order="left")
-    if joined.height == 0:
+    """Compare two studies seed by seed, on the agents and environments that both have.
+
+    They are known by their configuration, whatever the studies call them; what has no such partner
+    is compared with its namesake, and the differences between the two are listed.
+    """
+    tables = [load_results(folder, unfinished=True) for folder in (first, second)]
+    manifests = [Store.found(folder).manifest() for folder in (first, second)]
+    by = measure(pl.concat(tables), column)
+    mine, theirs = (_scores(*one, by) for one in zip(tables, (first, second), strict=True))
+    places = [found_in(manifest) for manifest in manifests]
+    found: list[tuple[Partners, float, Paired, int]] = []
+    for partners in pair(*places):
+        one, other = mine.get(partners.first, {}), theirs.get(partners.second, {})
+        seeds = [seed for seed in one if seed in other]
+        if seeds:
+            before = [one[seed].score for seed in seeds]
+            paired = stats.paired([other[seed].score for seed in seeds], before, level)
+            same = sum(one[seed].content == other[seed].content for seed in seeds)
+            found.append((partners, float(np.mean(before)), paired, same))
+    if not found:
         raise InputError(
-            "no run has the same environment, horizon, agent and seed in both",
+            "no agent of one is in the other, in the same environment and on the same seeds",
             field=f"{first}, {second}",
-            fix="compare studies that share labels; `label` in a study file sets them",
+            fix="compare studies that share agents or labels; `label` in a study file sets them",
         )
-    joined = joined.drop_nulls([by, f"{by}_second"])
-    rows = []
-    for (environment, horizon, agent), group in joined.group_by(_BY[:3], maintain_order=True):
-        pair = stats.paired(group[f"{by}_second"].to_numpy(), group[by].to_numpy(), level)
-        same = int((group["content"] == group["content_second"]).sum())
-        before = float(group[by].to_numpy().mean())
-        rows.append((str(environment), int(str(horizon)), str(agent), before, pair, same))
-    adjusted = stats.holm([row[4].p_value for row in rows]).tolist()
-    versions = [Store.found(folder).manifest().versions for folder in (first, second)]
+    adjusted = stats.holm([paired.p_value for _, _, paired, _ in found]).tolist()
+    compared = sum(paired.n for _, _, paired, _ in found)
+    one_side, other_side = ({getattr(row[0], k) for row in found} for k in ("first", "second"))
     return Diff(
         measure=by,
-        changes=tuple(Change(*row[:5], p, row[5]) for row, p in zip(rows, adjusted, strict=True)),
-        only_first=one.height - joined.height,
-        only_second=other.height - joined.height,
-        versions=tuple(
-            (name, *(found.get(name, "-") for found in versions))  # type: ignore[misc]
-            for name in sorted(versions[0].keys() | versions[1].keys())
-            if versions[0].get(name) != versions[1].get(name)
+        changes=tuple(
+            Change(partners, before, paired, p, same)
+            for (partners, before, paired, same), p in zip(found, adjusted, strict=True)
         ),
+        alone_first=tuple(place for place in places[0] if place not in one_side),
+        alone_second=tuple(place for place in places[1] if place not in other_side),
+        only_first=tables[0].height - compared,
+        only_second=tables[1].height - compared,
+        versions=_versions(*manifests),
     )
 
 
-def _with_content(results: pl.DataFrame, folder: str | Path) -> pl.DataFrame:
-    """Return the results, each with a hash of its file."""
+def _versions(first: Manifest, second: Manifest) -> tuple[tuple[str, str, str], ...]:
+    one, other = first.versions, second.versions
+    return tuple(
+        (name, one.get(name, "-"), other.get(name, "-"))
+        for name in sorted(one.keys() | other.keys())
+        if one.get(name) != other.get(name)
+    )
+
+
+class _Scored(NamedTuple):
+    """What one run got, and a hash of its file."""
+
+    score: float
+    content: str
+
+
+def _scores(results: pl.DataFrame, folder: str | Path, by: str) -> dict[Place, dict[int, _Scored]]:
+    """Return what every agent got, by seed; runs that have no such number are left out."""
     runs = Path(folder) / "runs"
-    files = [(runs / f"{key}.parquet").read_bytes() for key in results["key"]]
-    texts = [hashlib.sha256(data).hexdigest() for data in files]
-    return results.with_columns(pl.Series("content", texts, dtype=pl.String))
+    found: dict[Place, dict[int, _Scored]] = {}
+    columns = ["environment", "horizon", "agent", "seed", by, "key"]
+    for environment, horizon, agent, seed, score, key in results.select(columns).iter_rows():
+        if score is not None:
+            content = hashlib.sha256((runs / f"{key}.parquet").read_bytes()).hexdigest()
+            place = Place(environment, horizon, agent)
+            found.setdefault(place, {})[seed] = _Scored(score, content)
+    return found

@@ -15,6 +15,7 @@ from windage.report.page.material import gather
 from windage.study import stats
 from windage.study.compare import comparisons, measure, summaries
 from windage.study.diff import diff
+from windage.study.partners import Difference
 from windage.study.play import play
 from windage.study.results import load_oracles
 from windage.study.store import Store
@@ -249,9 +250,12 @@ def test_diff_of_two_studies(pair):
     assert found.measure == "regret"
     assert (found.only_first, found.only_second) == (0, 2)
     random, ucrl2 = found.changes
-    assert (random.agent, random.same, random.paired.n) == ("random", 4, 4)
+    assert (random.partners.first.agent, random.same, random.paired.n) == ("random", 4, 4)
+    assert random.partners.differences == ()
     assert random.paired.difference.estimate == 0.0
     assert ucrl2.same == 0
+    assert ucrl2.partners.differences == (Difference("delta", "0.05", "0.5"),)
+    assert (found.alone_first, found.alone_second) == ((), ())
     a, b = (wd.load_results(folder).filter(pl.col("agent") == "ucrl2") for folder in pair)
     mine, theirs = a["regret"].to_list(), b["regret"].to_list()[:4]
     assert ucrl2.paired == stats.paired(theirs, mine)
@@ -261,7 +265,44 @@ def test_diff_of_two_studies(pair):
     assert found.versions == ()
 
 
+def test_diff_knows_agents_and_environments_by_what_they_are(tmp_path):
+    """Names are swapped: "one" is what the other study calls "two", and the river is renamed."""
+    small, large = {"id": "ucrl2", "delta": 0.05}, {"id": "ucrl2", "delta": 0.5}
+    more = {"horizon": 200, "seeds": 3}
+    first = [small | {"label": "one"}, large | {"label": "two"}, {"id": "random"}]
+    wd.Study([{"id": "riverswim"}], first, **more).run(tmp_path / "a")
+    second = [small | {"label": "two"}, large | {"label": "one"}, {"id": "psrl"}]
+    wd.Study([{"id": "riverswim", "label": "river"}], second, **more).run(tmp_path / "b")
+    found = diff(tmp_path / "a", tmp_path / "b")
+    assert [(c.partners.first.agent, c.partners.second.agent) for c in found.changes] == [
+        ("one", "two"), ("two", "one")
+    ]  # fmt: skip
+    for change in found.changes:
+        assert (change.same, change.paired.n, change.partners.differences) == (3, 3, ())
+        assert change.partners.second.environment == "river"
+    assert [str(place) for place in found.alone_first] == ["random on riverswim, T = 200"]
+    assert [str(place) for place in found.alone_second] == ["psrl on river, T = 200"]
+    assert (found.only_first, found.only_second) == (3, 3)
+
+
+def test_namesakes_are_compared_and_their_differences_told(tmp_path, monkeypatch):
+    """A class that was edited, in a river of another length: what a second try is about."""
+    monkeypatch.syspath_prepend(tmp_path)
+    text = Path(__file__).with_name("own.py").read_text()
+    for name, states in (("mine_v9", 5), ("mine_v10", 6)):
+        (tmp_path / f"{name}.py").write_text(text + f"# {name}\n")
+        wd.Study(
+            [{"id": "riverswim", "states": states, "label": "river"}],
+            [{"id": f"{name}:Plain", "label": "mine"}], horizon=100, seeds=2,
+        ).run(tmp_path / name)  # fmt: skip
+    (change,) = diff(tmp_path / "mine_v9", tmp_path / "mine_v10").changes
+    told = {one.name: (one.first, one.second) for one in change.partners.differences}
+    assert told.pop("environment.states") == ("5", "6")
+    assert told.pop("id") == ("mine_v9:Plain", "mine_v10:Plain")
+    assert told.keys() == {"source"}
+
+
 def test_diff_of_studies_with_nothing_in_common(pair, tmp_path):
     study(horizon=301).run(tmp_path / "c")
-    with pytest.raises(InputError, match="no run has the same environment, horizon, agent"):
+    with pytest.raises(InputError, match="no agent of one is in the other"):
         diff(pair[0], tmp_path / "c")
