@@ -22,6 +22,7 @@ from windage.inputs import shown
 __all__ = [
     "GROUP",
     "build",
+    "imported",
     "installed",
     "is_own",
     "load",
@@ -44,6 +45,18 @@ def installed() -> dict[str, str]:
 
 def load(place: str) -> type[Any]:
     """Return the class at `module:Class`, or say what is wrong with it."""
+    found = imported(place)
+    if not isinstance(found, type):
+        raise InputError(
+            f"{place.partition(':')[2]!r} is a {type(found).__name__}, not a class",
+            field=place,
+            fix="name a class with act(s) and observe(s, a, reward, s_next)",
+        )
+    return require_player(found)
+
+
+def imported(place: str) -> Any:
+    """Return what stands at `module:name`, which may be anything, or say why nothing does."""
     module_name, _, path = place.partition(":")
     if not module_name or not path:
         raise InputError(f"{shown(place)} names no class", field="agent", fix="write module:Class")
@@ -57,13 +70,7 @@ def load(place: str) -> type[Any]:
                 fix="one of: " + ", ".join(known) if known else "name a class of that module",
             )
         found = getattr(found, name)
-    if not isinstance(found, type):
-        raise InputError(
-            f"{path!r} is a {type(found).__name__}, not a class",
-            field=place,
-            fix="name a class with act(s) and observe(s, a, reward, s_next)",
-        )
-    return require_player(found)
+    return found
 
 
 def require_player(kind: type[Any]) -> type[Any]:
@@ -98,7 +105,7 @@ def _module(name: str, place: str) -> Any:
             field=place,
             fix=f"install it, or go to the folder that holds {name.partition('.')[0]}.py",
         ) from None
-    except Exception as err:
+    except (Exception, SystemExit) as err:
         raise _unusable(name, place, err) from err
 
 
@@ -115,7 +122,9 @@ def _unusable(name: str, place: str, err: BaseException) -> InputError:
         f"module {name!r} cannot be imported, {type(err).__name__}: {shown(str(err))[1:-1]}",
         field=place,
         where=line,
-        fix=f"make `python -c 'import {name}'` work",
+        fix='put what is to run only as a script under if __name__ == "__main__":'
+        if isinstance(err, SystemExit)
+        else f"make `python -c 'import {name}'` work",
     )
 
 

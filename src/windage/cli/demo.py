@@ -15,7 +15,7 @@ from windage.cli.progress import Progress
 from windage.cli.tables import print_text
 
 if TYPE_CHECKING:
-    from windage.study.runner import Status
+    from windage.study.status import Status
 
 __all__ = ["demo"]
 

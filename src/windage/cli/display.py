@@ -7,7 +7,7 @@ import time
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from windage.study.runner import Status
+    from windage.study.status import Status
 
 __all__ = ["Display"]
 
@@ -16,7 +16,7 @@ class Display:
     """Call it with a `Status`; the bar is gone at the end of the `with` block."""
 
     def __init__(self) -> None:
-        from windage.study.runner import Status
+        from windage.study.status import Status
 
         self.status = Status()
         self._since = time.monotonic()
@@ -74,7 +74,7 @@ class Display:
 def pace(status: Status, seconds: float) -> str:
     """Say how fast it goes, how long it will take at that rate, and what failed.
 
-    >>> from windage.study.runner import Status
+    >>> from windage.study.status import Status
     >>> pace(Status(steps=3_000_000, steps_to_do=9_000_000), 2.0)
     '1.5 M steps/s  0:04 left'
     """

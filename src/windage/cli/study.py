@@ -14,7 +14,7 @@ from windage.cli.tables import print_table, print_text
 if TYPE_CHECKING:
     import polars as pl
 
-    from windage.study.runner import Summary
+    from windage.study.status import Summary
 
 __all__ = ["find_own_classes", "run"]
 

@@ -1,6 +1,6 @@
-"""What an id in a study names: an environment, an agent, a class of one's own, a file.
+"""Environments and agents of a study as plain data: `World` and `Player`.
 
-`World` and `Player` are plain data. They hold all that determines a run, with every default and
+They hold all that determines a run, with every default and
 every tuned number written out, so that a hash of them is the key of its result; and they can be
 sent to another process or machine and made there again.
 """
@@ -9,10 +9,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
-import importlib
-import inspect
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +20,8 @@ from windage.agents import own
 from windage.drift import DriftingMDP
 from windage.drift.files import fingerprint, load
 from windage.errors import InputError, StateError, WindageError
-from windage.inputs import as_choice
 from windage.simulate import time_of
+from windage.study.ids import agent_kind, require_same_source, source_digest, world_kind
 from windage.worlds import Problem
 
 __all__ = ["FORMAT", "Player", "World", "hash_of", "resolve"]
@@ -140,73 +137,6 @@ def _told(kind: Any, given: dict[str, Any]) -> tuple[str, ...] | None:
     return None if told == getattr(kind, "told", ()) else told
 
 
-def environment_parameters(id: str, field: str) -> dict[str, Any]:  # noqa: A002
-    """Return the parameters an environment takes and their defaults."""
-    if ":" not in id:
-        found: dict[str, Any] = _named(lambda: envs.get(id), field).parameters
-        return found
-    return _signature(imported(id, field), field)
-
-
-def agent_parameters(id: str, field: str) -> dict[str, Any]:  # noqa: A002
-    """Return the parameters a study may set of an agent and their defaults."""
-    known = agents.parameters(agent_kind(id, field))
-    return {name: p.default for name, p in known.items() if name not in own.GIVEN}
-
-
-def agent_kind(id: str, field: str) -> Any:  # noqa: A002
-    """Return the class of an agent by its id or as `module:Class`."""
-    return _named(lambda: agents.resolve(id), field)
-
-
-def versioned(id: str) -> str:  # noqa: A002
-    """Return the id of an environment as results store it."""
-    return id if ":" in id else envs.get(id).id
-
-
-def imported(name: str, field: str) -> Callable[..., Any]:
-    """Return what `module:Class` names."""
-    module, _, attribute = name.partition(":")
-    try:
-        found = getattr(importlib.import_module(module), attribute)
-    except ImportError as err:
-        raise InputError(
-            f"{name!r} cannot be imported ({err})",
-            field=field,
-            fix="put the module beside the study file, or install it",
-        ) from None
-    except AttributeError:
-        raise InputError(
-            f"module {module!r} has no {attribute!r}", field=field, fix="write module:Class"
-        ) from None
-    except (Exception, SystemExit) as err:
-        raise _raised(module, err, field) from err
-    if not callable(found):
-        raise InputError(f"{name!r} makes nothing", field=field, fix="name a class or a function")
-    made: Callable[..., Any] = found
-    return made
-
-
-def source_digest(kind: Any) -> str:
-    """Return a hash of the file a class stands in: another text may be another agent."""
-    try:
-        file = inspect.getsourcefile(kind)
-        text = Path(file).read_bytes() if file else b""
-    except (OSError, TypeError):
-        text = b""
-    return hashlib.sha256(text).hexdigest()[:16]
-
-
-def require_same_source(kind: Any, id: str, digest: str) -> None:  # noqa: A002
-    """Refuse to run other source than the study was planned with."""
-    if digest and source_digest(kind) != digest:
-        raise StateError(
-            "its source is not the one the study was started with",
-            field=id,
-            fix="give all workers the same file, and start the study again",
-        )
-
-
 def file_world(path: Path, field: str) -> World:
     """Return the world of a model file, known by its content."""
     try:
@@ -233,7 +163,7 @@ _models: dict[str, DriftingMDP] = {}
 def _own(world: World) -> DriftingMDP | Problem:
     """Make a world of the user's own; models do not change and are made once."""
     if world.key not in _models:
-        kind = imported(world.id, "environment")
+        kind = world_kind(world.id, "environment")
         require_same_source(kind, world.id, world.digest)
         made: DriftingMDP | Problem = kind(**world.parameters)
         if not isinstance(made, DriftingMDP):
@@ -268,46 +198,3 @@ def _own_arguments(kind: Any, world: DriftingMDP | Problem, seed: int) -> dict[s
 @functools.lru_cache(maxsize=64)
 def _facts(kind: Any, world: DriftingMDP) -> tuple[tuple[str, Any], ...]:
     return tuple(agents.facts(kind, world).items())
-
-
-def _signature(kind: Any, field: str) -> dict[str, Any]:
-    try:
-        found = inspect.signature(kind).parameters.values()
-    except (TypeError, ValueError):
-        raise InputError(
-            f"{kind!r} does not say what it takes", field=field, fix="give it a signature"
-        ) from None
-    return {p.name: p.default for p in found if p.kind not in (p.VAR_KEYWORD, p.VAR_POSITIONAL)}
-
-
-def _named(find: Callable[[], Any], field: str) -> Any:
-    """Return what an id names; the error names the place in the study."""
-    try:
-        return find()
-    except InputError as err:
-        raise InputError(err.problem, field=field, fix=err.fix) from None
-    except SystemExit as err:
-        raise _raised("its module", err, field) from err
-
-
-def _raised(module: str, err: BaseException, field: str) -> InputError:
-    return InputError(
-        f"{module} raised {type(err).__name__}: {err} while it was imported",
-        field=field,
-        fix='put what is to run only as a script under if __name__ == "__main__":'
-        if isinstance(err, SystemExit)
-        else "mend it",
-    )
-
-
-def require_parameter(name: str, known: dict[str, Any], field: str) -> None:
-    """Refuse a parameter that is not one, with a suggestion."""
-    try:
-        as_choice(name, field, known)
-    except InputError as err:
-        near = err.fix.split("'")[1] if "did you mean" in err.fix else ""
-        hint = f"; did you mean {near}?" if near else ""
-        listed = ", ".join(sorted(known)) or "it has none"
-        raise InputError(
-            f"no such parameter{hint}", field=f"{field}.{name}", fix=f"one of: {listed}"
-        ) from None

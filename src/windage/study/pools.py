@@ -15,7 +15,8 @@ from typing import Any
 
 from windage.errors import InputError
 from windage.inputs import as_choice, as_integer
-from windage.study.play import Gains, Outcome, Task, play
+from windage.study.columns import Gains
+from windage.study.play import Outcome, Task, play
 
 __all__ = ["EXECUTORS", "Pool", "cores", "opener"]
 

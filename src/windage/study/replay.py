@@ -17,7 +17,7 @@ from windage.drift import DriftingMDP
 from windage.errors import InputError, StateError
 from windage.inputs import as_integer
 from windage.simulate import run
-from windage.study.play import every
+from windage.study.columns import every
 from windage.study.store import Asked, Manifest, Store
 from windage.worlds import Problem
 

@@ -22,6 +22,7 @@ __all__ = [
     "Interval",
     "counts",
     "interval",
+    "mean",
     "picks",
     "same_length",
     "strata",
@@ -68,6 +69,16 @@ def interval(estimate: float, draws: Reals, level: float) -> Interval:
     """Return the percentile interval of the draws of an estimate."""
     low, high = np.quantile(draws, tails(level))
     return Interval(estimate, float(low), float(high), level)
+
+
+def mean(given: ArrayLike, level: float = 0.95) -> Interval:
+    """Return the mean over seeds.
+
+    >>> print(mean([1.0, 2.0, 3.0, 4.0]))
+    2.5 (1.5 to 3.5)
+    """
+    x = values(given, "values")
+    return interval(float(x.mean()), x[picks(x.size)].mean(axis=1), level)
 
 
 def tails(level: float) -> list[float]:

@@ -22,7 +22,7 @@ import msgspec
 from windage.agents import own
 from windage.errors import InputError, WindageError
 from windage.inputs import as_horizon, as_name, as_seed, shown
-from windage.study import kinds
+from windage.study import ids, kinds
 from windage.study.kinds import World
 from windage.study.labels import Entry, labelled
 from windage.writing import as_path
@@ -197,8 +197,8 @@ def _environments(
         )
     if "file" in table:
         return [_from_file(table, place, oracle, folder)]
-    id = _id(table, place, kinds.environment_parameters)  # noqa: A001
-    known = kinds.environment_parameters(id, f"{place}.id")
+    id = _id(table, place, ids.environment_parameters)  # noqa: A001
+    known = ids.environment_parameters(id, f"{place}.id")
     found = []
     for entry in _unrolled(table, place, id, ("oracle",)):
         given = dict(entry.parameters)
@@ -209,9 +209,9 @@ def _environments(
             parameters = known | given | ({} if T is None else {"horizon": T})
             digest = ""
             if ":" in id:
-                digest = kinds.source_digest(kinds.imported(id, place))
+                digest = ids.source_digest(ids.world_kind(id, place))
                 parameters = given | ({} if T is None else {"horizon": T})
-            world = World(kinds.versioned(id), parameters, digest)
+            world = World(ids.versioned(id), parameters, digest)
             found.append((entry, world, oracle))
     return found
 
@@ -232,7 +232,7 @@ def _from_file(
 
 
 def _agent_id(table: dict[str, Any], place: str) -> str:
-    return _id(table, place, kinds.agent_parameters)
+    return _id(table, place, ids.agent_parameters)
 
 
 def _id(table: dict[str, Any], place: str, parameters: Any) -> str:
@@ -250,7 +250,7 @@ def _id(table: dict[str, Any], place: str, parameters: Any) -> str:
                 fix="leave it out; `horizon` and `seeds` stand at the top of the file",
             )
         if name not in reserved:
-            kinds.require_parameter(name, known, place)
+            ids.require_parameter(name, known, place)
     return id
 
 

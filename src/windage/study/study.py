@@ -12,8 +12,9 @@ import numpy as np
 from windage.errors import InputError
 from windage.inputs import shown
 from windage.learn.radii import Radii
-from windage.study.runner import Status, Summary, run_study
+from windage.study.runner import run_study
 from windage.study.spec import Spec, read_spec
+from windage.study.status import Status, Summary
 
 __all__ = ["Study"]
 

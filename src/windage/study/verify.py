@@ -13,9 +13,10 @@ import polars as pl
 from windage.errors import StateError, WindageError
 from windage.inputs import as_integer
 from windage.streams import stream
-from windage.study.play import Gains, Outcome, Task, gains_of, play, solve
+from windage.study.columns import Gains
+from windage.study.play import Outcome, Task, gains_of, play, solve
 from windage.study.pools import cores
-from windage.study.runner import Failure
+from windage.study.status import Failure
 from windage.study.store import Manifest, Store
 from windage.study.tables import ORACLE, RUN, decode
 

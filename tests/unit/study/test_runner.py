@@ -103,11 +103,12 @@ def test_what_ends_python_before_anything_runs_is_an_error(tmp_path, monkeypatch
     (tmp_path / "a_script_v1.py").write_text("raise SystemExit(4)")
     for options in ({"agents": ({"id": "a_script_v1:Me"},)},
                     {"environments": [{"id": "a_script_v1:Me"}]}):  # fmt: skip
-        with pytest.raises(InputError, match=r"raised SystemExit: 4 while it was imported.*__main"):
+        with pytest.raises(InputError, match=r"a_script_v1.*imported, SystemExit: 4.*__main"):
             study(*options.pop("agents", ()), **options)
     (tmp_path / "a_script_v2.py").write_text("1 / 0")
     with pytest.raises(
-        InputError, match=r"environments\[0\].id: a_script_v2 raised ZeroDivisionErr"
+        InputError,
+        match=r"environments\[0\].id at a_script_v2.py:1: module 'a_script_v2'.*ZeroDivisionErr",
     ):
         study(environments=[{"id": "a_script_v2:Me"}])
 
