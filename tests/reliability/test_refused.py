@@ -16,8 +16,9 @@ from windage.online.events import COLUMNS, FORMAT, chained
 from windage.online.head import head_path, read_note
 from windage.online.journal import Journal
 from windage.online.recover import recover
+from windage.online.tables import PAGE
 from windage.online.verify import verify
-from windage.online.writer import PAGE, Writer
+from windage.online.writer import Writer
 
 ROWS = f"SELECT {COLUMNS}, chain FROM events ORDER BY n"
 KILLED_IN_A_BATCH = """
@@ -225,9 +226,38 @@ def test_a_process_killed_before_its_first_event_may_start_again(path):
     assert verify(path).is_sound
 
 
-def test_the_whole_chain_is_checked_once(path, monkeypatch):
+def counted_walks(monkeypatch):
+    """How many rows are checked against the chain from here on."""
+    from windage.online import journal
+
+    rows, walk = [], journal.walk
+
+    def counting(found, *at):
+        rows.extend(kept := list(found))
+        return walk(kept, *at)
+
+    monkeypatch.setattr(journal, "walk", counting)
+    return rows
+
+
+def test_what_is_as_it_was_closed_is_not_walked_through_again(path, monkeypatch):
     with wd.online.open(path, swucrl()) as live:
         loop(live, 20)
+        state = live.agent.state()
+    rows = counted_walks(monkeypatch)
+    with wd.online.open(path, swucrl()) as live:
+        assert live.agent.state() == state
+        assert rows == []
+        loop(live, 3)
+    assert rows == []
+    assert verify(path).is_sound
+    assert len(rows) == 47, "verify looks at every event"
+
+
+def test_what_a_kill_leaves_is_walked_through_once(path, monkeypatch):
+    events = left_by_a_kill(path)
+    rows = counted_walks(monkeypatch)
     journal = Writer(path)
-    assert journal._sound == 1
+    journal.require_chain(1)
+    assert len(rows) == len(events)
     journal.close()

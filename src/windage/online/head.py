@@ -17,8 +17,9 @@ from pathlib import Path
 import msgspec
 
 from windage.errors import JournalError
+from windage.online.failures import UnwritableError
 
-__all__ = ["Head", "Note", "head_path", "read_note", "sealed", "writer_of"]
+__all__ = ["Head", "Note", "beside", "head_path", "read_note", "sealed", "writer_of"]
 
 _SIZE = 512  # one sector: written whole or not at all
 _TRIES, _PAUSE = 5, 0.02  # seconds
@@ -36,9 +37,15 @@ class Note(msgspec.Struct, frozen=True):
     seal: str = ""
 
 
+def beside(journal: Path, ending: str) -> Path:
+    """Return a file that belongs to a journal: beside the file itself, whatever link names it."""
+    real = Path(os.path.realpath(journal)) if journal.is_symlink() else journal
+    return real.with_name(real.name + ending)
+
+
 def head_path(journal: Path) -> Path:
     """Return the path of the head of a journal."""
-    return journal.with_name(journal.name + "-head")
+    return beside(journal, "-head")
 
 
 def sealed(journal: Path) -> str:
@@ -90,7 +97,7 @@ class Head:
         try:
             self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
         except OSError as err:
-            raise JournalError(
+            raise UnwritableError(
                 f"cannot be written ({err.strerror})",
                 field=str(path),
                 fix="keep the journal in a folder you may write to",

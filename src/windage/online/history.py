@@ -19,7 +19,8 @@ from windage.agents.episodic import EpisodicAgent
 from windage.agents.replay import Steps, replay
 from windage.errors import StateError
 from windage.online.events import CONFIGURED, CREATED
-from windage.online.journal import Journal, damaged
+from windage.online.failures import damaged
+from windage.online.journal import Journal
 from windage.online.settings import Created, Made, Makers, Switched
 from windage.online.units import Units
 from windage.spaces import StateActions

@@ -12,12 +12,13 @@ from urllib.parse import quote
 
 from windage.errors import JournalError
 from windage.online.events import COLUMNS, FORMAT, ROOT, Event, chained
-from windage.online.head import Note, read_note
+from windage.online.failures import damaged, newer
+from windage.online.head import Note, beside, read_note
+from windage.online.tables import MARK
 from windage.writing import as_path
 
-__all__ = ["MARK", "WAIT", "Journal", "damaged", "newer", "require_bytes", "walk"]
+__all__ = ["WAIT", "Journal", "has_log", "require_bytes", "walk"]
 
-MARK = 0x77696E64  # "wind", in the header of the file
 WAIT = 10.0  # seconds: a reader may hold a checkpoint up, never a commit
 
 
@@ -30,11 +31,6 @@ class Journal:
         """Whoever reads or writes several things that belong together holds it."""
         self._con: sqlite3.Connection | None = None
         self._open()
-        if self.n == 0:
-            self.close()
-            raise JournalError(
-                "holds no events", field=str(self.path), fix="pass the path of a journal"
-            )
 
     def _open(self) -> None:
         if not self.path.is_file():
@@ -46,6 +42,11 @@ class Journal:
         self._require_format()
         self._connection().execute("BEGIN")  # from the first row read on: one moment of the journal
         self._find_end()
+        if self.n == 0:
+            self.close()
+            raise JournalError(
+                "holds no events", field=str(self.path), fix="pass the path of a journal"
+            )
 
     def _connect_to_read(self) -> None:
         name = quote(str(self.path.absolute()))
@@ -164,28 +165,13 @@ def require_whole(path: Path, note: Note | None, journal: Journal) -> None:
         raise damaged(path, f"event {note.n} is not the one that was acknowledged")
 
 
+def has_log(path: Path) -> bool:
+    """Return whether SQLite's log beside a journal holds anything."""
+    log = beside(path, "-wal")
+    return log.is_file() and log.stat().st_size > 0
+
+
 def require_bytes(path: Path) -> None:
     """Refuse an empty file before SQLite sees it: it would take away the log beside it."""
-    log = path.with_name(path.name + "-wal")
-    if path.is_file() and path.stat().st_size == 0 and log.is_file() and log.stat().st_size > 0:
+    if path.is_file() and path.stat().st_size == 0 and has_log(path):
         raise damaged(path, "is empty, though there is a log beside it: it was cut")
-
-
-def newer(path: Path, form: int) -> JournalError:
-    """Return the error about a journal of another format."""
-    who = "a newer version" if form > FORMAT else "no version"
-    return JournalError(
-        f"was written by {who} of windage: format {form}, this one reads {FORMAT}",
-        field=str(path),
-        fix="use the version that wrote it",
-    )
-
-
-def damaged(path: Path, problem: str) -> JournalError:
-    """Return the error about a journal that is not what was written."""
-    return JournalError(
-        problem,
-        field=str(path),
-        fix="keep a copy of it and of the files beside it, then "
-        f"`windage live recover {path} -o NEW`",
-    )

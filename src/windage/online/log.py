@@ -13,6 +13,8 @@ import struct
 from pathlib import Path
 from typing import NamedTuple
 
+from windage.online.head import beside
+
 __all__ = ["Frame", "Log", "read_log"]
 
 _HEAD, _FRAME_HEAD = 32, 24
@@ -37,7 +39,7 @@ class Log(NamedTuple):
 
 def read_log(journal: Path, page_size: int) -> Log:
     """Return the frames of the log beside a journal; none if there is no log."""
-    log = journal.with_name(journal.name + "-wal")
+    log = beside(journal, "-wal")
     data = log.read_bytes() if log.is_file() else b""
     size = _FRAME_HEAD + page_size
     heads = [

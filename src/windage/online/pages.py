@@ -18,10 +18,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from windage.online.events import FORMAT, ROOT, Event, chained
+from windage.online.failures import newer
 from windage.online.head import Note
-from windage.online.journal import MARK, newer
 from windage.online.log import Frame, read_log
-from windage.online.writer import PAGE
+from windage.online.tables import MARK, PAGE
 
 __all__ = ["Row", "Salvage", "salvage"]
 

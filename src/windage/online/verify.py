@@ -10,9 +10,10 @@ import numpy as np
 from windage.agents import Agent
 from windage.agents.replay import replay
 from windage.errors import JournalError, WindageError
+from windage.online.failures import damaged
 from windage.online.head import head_path, read_note, sealed
 from windage.online.history import Base, History, bases, history, started
-from windage.online.journal import Journal, damaged
+from windage.online.journal import Journal
 from windage.writing import as_path
 
 __all__ = ["Verification", "verify"]

@@ -16,33 +16,17 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from windage.errors import JournalError
-from windage.online.events import FORMAT, ROOT, Event, chained
+from windage.online.admission import admit, require_place
+from windage.online.events import Event, chained
+from windage.online.failures import damaged, unwritable
 from windage.online.head import Head, sealed
-from windage.online.journal import MARK, WAIT, Journal, damaged, require_bytes
+from windage.online.journal import WAIT, Journal, has_log
+from windage.online.tables import INSERT, PAGE, make_tables
 from windage.writing import as_path
 
-__all__ = ["PAGE", "Touched", "Writer"]
+__all__ = ["Touched", "Writer"]
 
-PAGE = 4096
 _REJECTED_KEPT = 1000
-_TABLES = """
-CREATE TABLE events (
-    n INTEGER PRIMARY KEY, agent INTEGER NOT NULL, kind TEXT NOT NULL, step INTEGER NOT NULL,
-    state INTEGER, action INTEGER, reward REAL, used INTEGER, key TEXT, body TEXT,
-    at INTEGER NOT NULL, chain BLOB NOT NULL
-);
-CREATE UNIQUE INDEX history ON events (agent, step, n);
-CREATE UNIQUE INDEX keys ON events (agent, key) WHERE key IS NOT NULL;
-CREATE TABLE snapshots (
-    agent INTEGER NOT NULL, step INTEGER NOT NULL, n INTEGER NOT NULL, chain BLOB NOT NULL,
-    state BLOB NOT NULL, PRIMARY KEY (agent, step)
-);
-CREATE TABLE rejected (
-    id INTEGER PRIMARY KEY, agent INTEGER NOT NULL, at INTEGER NOT NULL, what TEXT NOT NULL,
-    problem TEXT NOT NULL
-);
-"""
-_INSERT = f"INSERT INTO events VALUES ({', '.join('?' * 12)})"  # noqa: S608 - no input in it
 
 
 class Touched(Protocol):
@@ -56,9 +40,9 @@ class Touched(Protocol):
 class Writer(Journal):
     """A journal as its one writer sees it."""
 
-    def __init__(self, path: str | Path) -> None:
+    def __init__(self, path: str | Path, lock: threading.RLock | None = None) -> None:
         self.path = as_path(path)
-        self.lock = threading.RLock()
+        self.lock = lock or threading.RLock()
         self._con: sqlite3.Connection | None = None
         self.is_failing = False
         """Whether the last attempt to write an event has failed."""
@@ -67,56 +51,19 @@ class Writer(Journal):
         self._touched: list[Touched] = []
         self._rows: list[tuple[Any, ...]] = []  # appended, and not given to SQLite yet
         self._pid = os.getpid()
-        self.n, self.chain = 0, ROOT
-        folder = self.path.absolute().parent
-        if self.path.is_dir() or not folder.is_dir():
-            raise JournalError(
-                "is a folder" if self.path.is_dir() else f"there is no folder {folder}",
-                field=str(self.path),
-                fix="name a file in a folder that exists",
-            )
+        require_place(self.path)
         self._head = Head(self.path)
         try:
-            self._require_not_lost()
-            self._check()
+            self.n, self.chain = admit(self.path, self._head)
             self._open()
         except BaseException:
             super().close()
             self._head.close(remove=self._head.is_new)
             raise
 
-    def _check(self) -> None:
-        """Check all that was written before, read-only.
-
-        A connection that may write takes the log away when it is closed: whatever is refused must
-        be refused before there is one.
-        """
-        is_begun = (
-            not self._head.is_new and self._head.note is None
-        )  # killed before its first event
-        if not self.path.is_file() or self.path.stat().st_size == 0:
-            return
-        if is_begun and self.path.stat().st_size <= PAGE and not _has_log(self.path):
-            return
-        self._connect_to_read()
-        if not (is_begun and self._tables() == 0):
-            self._require_format()
-            self._find_end()
-            self._require_integrity()
-            self.require_chain(1)
-            self._require_seal()
-        super().close()
-
-    def _require_seal(self) -> None:
-        """Refuse a file that is not as its last writer closed it; then the seal has served."""
-        note = self._head.note
-        if note is None or not note.seal:
-            return
-        if note.n == self.n and sealed(self.path) != note.seal:
-            raise damaged(self.path, "is not as it was closed")
-        self._head.write(self.n, self.chain, sync=True)
-
     def _open(self) -> None:
+        if self._head.note and self._head.note.seal:  # it has served
+            self._head.write(self.n, self.chain, sync=True)
         try:
             self._con = sqlite3.connect(
                 self.path, isolation_level=None, check_same_thread=False, timeout=WAIT
@@ -125,50 +72,13 @@ class Writer(Journal):
             self._con.execute("PRAGMA journal_mode = WAL")
             self._con.execute("PRAGMA synchronous = FULL")
             if self._tables() == 0:
-                self._create()
+                make_tables(self._con, self.path)
         except (sqlite3.Error, UnicodeDecodeError) as err:
             raise self._unwritable(err) from None
         checked = self.n, self.chain
         self._find_end()
         if (self.n, self.chain) == checked:
             self._sound = 1
-
-    def _require_integrity(self) -> None:
-        """Refuse a file whose tables and indices disagree: an agent could come out of it wrong."""
-        with self.reading() as con:
-            (found,) = con.execute("PRAGMA integrity_check(1)").fetchone()
-        if found != "ok":
-            raise damaged(self.path, f"is not whole ({found})")
-
-    def _require_not_lost(self) -> None:
-        """Refuse to start anew where there was a journal."""
-        require_bytes(self.path)
-        note = self._head.note
-        if self._head.is_damaged:
-            raise JournalError(
-                "is damaged: whether the end of the journal was cut cannot be told",
-                field=f"{self.path}-head",
-                fix=f"see with `windage live verify {self.path}` whether the last events are "
-                "there; if they are, remove this file and open again",
-            )
-        if note and note.n and not (self.path.is_file() and self.path.stat().st_size):
-            raise JournalError(
-                f"is gone, but {note.n} events were acknowledged",
-                field=str(self.path),
-                fix=f"put it back; or, to start anew, remove {self.path}-head too",
-            )
-
-    def _create(self) -> None:
-        assert self._con is not None
-        for statement in [
-            "BEGIN IMMEDIATE",
-            f"PRAGMA application_id = {MARK}",
-            f"PRAGMA user_version = {FORMAT}",
-            *(one.strip() for one in _TABLES.split(";") if one.strip()),
-            "COMMIT",
-        ]:
-            self._con.execute(statement)
-        _sync_folder(self.path)
 
     def _connection(self) -> sqlite3.Connection:
         if self._pid != os.getpid():
@@ -288,7 +198,7 @@ class Writer(Journal):
         """Give SQLite what was appended: together, and before anybody reads or commits."""
         rows, self._rows = self._rows, []
         try:
-            self._connection().executemany(_INSERT, rows)
+            self._connection().executemany(INSERT, rows)
         except sqlite3.Error as err:
             self._failed, self.is_failing = err, True
             raise self._unwritable(err) from None
@@ -333,7 +243,7 @@ class Writer(Journal):
             with suppress(sqlite3.Error):  # no room to tidy up: the log stays beside the file
                 self._con.execute("PRAGMA wal_checkpoint(TRUNCATE)")
             super().close()
-            if self.path.is_file() and not _has_log(self.path):
+            if self.path.is_file() and not has_log(self.path):
                 self._head.write(self.n, self.chain, sealed(self.path))
             self._head.close()
 
@@ -346,22 +256,4 @@ class Writer(Journal):
             )
         if not isinstance(err, sqlite3.OperationalError):
             return damaged(self.path, f"cannot be read ({err})")
-        return JournalError(
-            f"cannot be written ({err}); nothing of this call is in the journal",
-            field=str(self.path),
-            fix="make room or mend the disk, then call again",
-        )
-
-
-def _has_log(path: Path) -> bool:
-    log = path.with_name(path.name + "-wal")
-    return log.exists() and log.stat().st_size > 0
-
-
-def _sync_folder(path: Path) -> None:
-    """Make a new file's name as durable as its content."""
-    folder = os.open(path.absolute().parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
+        return unwritable(self.path, err)
