@@ -1,22 +1,26 @@
 """The scene of a full disk in a process of its own.
 
-    python -m tests.reliability.full_disk FOLDER [mounted]
+    python -m tests.reliability.full_disk FOLDER [mounted|opened]
 
-With "mounted", FOLDER becomes a file system of 400 KiB, which a file fills up; otherwise the kernel
-is asked not to let any file grow.
+With "mounted", FOLDER becomes a file system of 400 KiB, which a file fills up; with "opened" it is
+full before a journal is opened there; otherwise the kernel is asked not to let any file grow.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import resource
 import signal
 import subprocess
 import sys
 from pathlib import Path
 
+import windage as wd
 from tests.reliability.test_no_room import check_full_and_room_again
+from tests.unit.online.loops import loop, swucrl, twin_loop
+from windage.online.verify import verify
 
 
 def mounted(folder: Path) -> int:
@@ -45,6 +49,41 @@ def limited(folder: Path) -> int:
     )
 
 
+def opened(folder: Path) -> int:
+    """Open a journal on a file system without room: a new one, one that was closed, one killed."""
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=400k", "tmpfs", str(folder)], check=True)
+    ballast, steps = folder / "ballast", 0
+    for before in ("new", "closed", "killed"):
+        path, twin = folder / f"{before}.journal", swucrl()
+        if before != "new":
+            live = wd.online.open(path, swucrl())
+            loop(live, 5)
+            files = {end: Path(f"{path}{end}").read_bytes() for end in ("", "-wal", "-head")}
+            live.close()
+            if before == "killed":
+                for end, data in files.items():
+                    Path(f"{path}{end}").write_bytes(data)
+            _, s = twin_loop(twin, 5)
+        else:
+            s = 0
+        room = os.statvfs(folder)
+        ballast.write_bytes(bytes(room.f_bavail * room.f_bsize))
+        with wd.online.open(path, swucrl(), fallback=[1, 2, 0]) as live:
+            d = live.decide(s)
+            assert (d.id, d.action) == (0, [1, 2, 0][s]), before
+            assert re.search("disk is full|disk I/O error", d.fallback), d.fallback
+            assert live.observe(d.id, 1.0, 0).how == "fallback"
+            ballast.unlink()
+            loop(live, 3, start=twin.t - 1, s=s)
+            twin_loop(twin, 3, start=twin.t - 1, s=s)
+            assert live.agent.state() == twin.state(), before
+        assert verify(path).is_sound, before
+        steps += twin.t - 1
+        for file in folder.iterdir():
+            file.unlink()
+    return steps
+
+
 if __name__ == "__main__":
-    way = mounted if "mounted" in sys.argv else limited
+    way = {"mounted": mounted, "opened": opened}.get(sys.argv[-1], limited)
     print(json.dumps({"way": way.__name__, "steps": way(Path(sys.argv[1]))}))

@@ -132,6 +132,18 @@ def test_the_kernel_says_there_is_no_room(tmp_path, way):
     assert found["steps"] > 5
 
 
+def test_a_journal_is_opened_where_there_is_no_room(tmp_path):
+    if not can_mount(tmp_path):
+        pytest.skip("no file system of one's own can be mounted here")
+    done = subprocess.run(
+        ["unshare", "--user", "--map-root-user", "--mount", sys.executable, "-m",
+         "tests.reliability.full_disk", str(tmp_path), "opened"],
+        cwd=ROOT, capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == {"way": "opened", "steps": 3 + 8 + 8}
+
+
 def can_mount(folder):
     try:
         tried = subprocess.run(

@@ -104,31 +104,28 @@ def switch(
     ] = False,
 ) -> None:
     """Try another window, widening or agent on a journal's history, and let it go on from there."""
-    from windage.online.history import bases, live_through
+    from windage.online.history import bases, live_through, of_name
     from windage.online.journal import Journal as Reader
-    from windage.online.session import Session
-    from windage.online.status import of_name
-    from windage.online.switch import rehearse, require_settled
-    from windage.online.writer import Writer
+    from windage.online.opening import resumed
+    from windage.online.switch import rehearse
 
     options = parse_settings(settings or [], "--set")
     if not options and agent is None:
         raise InputError(
             "nothing would change", field="switch", fix="give --set NAME=VALUE or --agent ID"
         )
-    Reader(journal).close()  # a writer would make what is not there
-    opened = Writer(journal) if apply else Reader(journal)
-    try:
-        base = of_name(bases(opened), name)
-        new = _made(base, agent, options)
-        life = live_through(opened, base)
-        if apply:
-            require_settled(life)
-        _print(rehearse(opened, base, life, new))
-        if isinstance(opened, Writer):
-            Session(opened, base, type(new), base.space()).switch(new)
-    finally:
-        opened.close()
+    if apply:
+        with resumed(journal, name) as live:
+            new = _made(live.base, agent, options)
+            _print(live.switch(new))
+    else:
+        reader = Reader(journal)
+        try:
+            base = of_name(bases(reader), name)
+            new = _made(base, agent, options)
+            _print(rehearse(reader, base, live_through(reader, base), new))
+        finally:
+            reader.close()
     if apply:
         print_text(
             f"done: from here on the journal goes on with {new.id}. Change your program to match "

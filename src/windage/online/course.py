@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 
 from windage.agents.episodes import Planner
 from windage.agents.replay import replay
-from windage.online.history import bases, history, started
+from windage.online.history import bases, history, of_name, started
 from windage.online.journal import Journal
-from windage.online.status import of_name
 
 __all__ = ["Course", "course"]
 

@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from windage.online.events import DECIDED, EXPIRED, OBSERVED
-from windage.online.history import Base, bases
+from windage.online.history import Base, bases, of_name
 from windage.online.journal import Journal
-from windage.online.status import of_name
 from windage.writing import write_whole
 
 if TYPE_CHECKING:

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import sqlite3
 from pathlib import Path
 
 from windage.errors import JournalError
 from windage.online.events import FORMAT
 
-__all__ = ["UnwritableError", "damaged", "newer", "unwritable"]
+__all__ = ["UnwritableError", "damaged", "newer", "unreadable", "unwritable"]
+
+_PASSING = (
+    sqlite3.SQLITE_BUSY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_FULL, sqlite3.SQLITE_PERM,
+    sqlite3.SQLITE_READONLY, sqlite3.SQLITE_IOERR_SHMMAP, sqlite3.SQLITE_IOERR_SHMOPEN,
+    sqlite3.SQLITE_IOERR_SHMSIZE,
+)  # fmt: skip
+"""What SQLite says when it lacks room or permission for its log, or the index of it, to read."""
 
 
 class UnwritableError(JournalError):
@@ -21,6 +29,18 @@ def unwritable(path: Path, why: object) -> UnwritableError:
         field=str(path),
         fix="make room or mend the disk, then call again",
     )
+
+
+def unreadable(path: Path, err: Exception) -> JournalError:
+    """Return the error about a journal that SQLite cannot read: for now, or since it is damaged."""
+    code = getattr(err, "sqlite_errorcode", None) or 0
+    if code in _PASSING or code & 0xFF in _PASSING:
+        return UnwritableError(
+            f"cannot be opened for now ({err}): SQLite needs room for an index beside it",
+            field=str(path),
+            fix="make room, or get permission to write there, then call again",
+        )
+    return damaged(path, f"cannot be read ({err})")
 
 
 def newer(path: Path, form: int) -> JournalError:

@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from windage.errors import InputError, JournalError
 from windage.online.answers import Decision, Receipt
+from windage.online.door import Door, Holder
 from windage.online.session import Session
-from windage.online.writer import Writer
 
 __all__ = ["Fleet"]
 
 
-class Fleet(Mapping[str, Session]):
+class Fleet(Holder, Mapping[str, Session]):
     """The agents of one journal by name; `windage.online.open` makes it from several agents."""
 
-    def __init__(self, journal: Writer, sessions: dict[str, Session]) -> None:
-        self.journal = journal
+    def __init__(self, door: Door, sessions: dict[str, Session]) -> None:
+        super().__init__(door)
         self._sessions = sessions
 
     def __getitem__(self, name: str) -> Session:
@@ -44,7 +42,7 @@ class Fleet(Mapping[str, Session]):
         for keys that have a decision already.
         """
         asked = {name: (s, (keys or {}).get(name)) for name, s in states.items()}
-        with self.journal.lock:
+        with self._door.lock:
             try:
                 with self.batch():
                     return {name: self[name]._advise(s, key) for name, (s, key) in asked.items()}
@@ -54,31 +52,12 @@ class Fleet(Mapping[str, Session]):
                 }
 
     def observe(self, outcomes: Mapping[str, tuple[Any, ...]]) -> dict[str, Receipt]:
-        """Take in (id, reward, next state[, action]) for some agents, with one commit for all."""
-        with self.batch():
-            return {name: self[name].observe(*told) for name, told in outcomes.items()}
+        """Take in (id, reward, next state[, action]) for some agents, with one commit for all.
 
-    @contextmanager
-    def batch(self) -> Iterator[Self]:
-        """Make all calls inside durable together, at the end; until then nothing is.
-
-        If the end cannot be written the block raises `JournalError`, with a fallback too: then no
-        decision made inside is one to act on.
+        What came of decisions of the fallback needs no journal.
         """
-        with self.journal.writing():
-            yield self
-
-    def close(self) -> None:
-        """Close the journal."""
-        self.journal.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
+        with self._door.lock:
+            if not self._door.is_open and all(told[:1] == (0,) for told in outcomes.values()):
+                return {name: self[name].observe(*told) for name, told in outcomes.items()}
+            with self.batch():
+                return {name: self[name].observe(*told) for name, told in outcomes.items()}

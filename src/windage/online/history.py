@@ -18,6 +18,7 @@ from windage.agents import Agent, Doubling
 from windage.agents.episodic import EpisodicAgent
 from windage.agents.replay import Steps, replay
 from windage.errors import StateError
+from windage.inputs import as_choice
 from windage.online.events import CONFIGURED, CREATED
 from windage.online.failures import damaged
 from windage.online.journal import Journal
@@ -25,12 +26,23 @@ from windage.online.settings import Created, Made, Makers, Switched
 from windage.online.units import Units
 from windage.spaces import StateActions
 
-__all__ = ["Base", "History", "Life", "Pending", "bases", "history", "live_through", "reach"]
+__all__ = [
+    "Base",
+    "History",
+    "Life",
+    "Pending",
+    "bases",
+    "history",
+    "live_on",
+    "live_through",
+    "of_name",
+    "reach",
+]
 
 _READ = (
     "SELECT n, (kind = 'decided') + 2 * (kind = 'observed') + 3 * (kind = 'expired'), step, "
     "coalesce(state, 0), coalesce(action, 0), coalesce(reward, 0.0), coalesce(used, 0) "
-    "FROM events WHERE agent = ? AND step > ? AND n <= ? ORDER BY step, n"
+    "FROM events WHERE agent = ? AND step > ? AND step <= ? AND n <= ? ORDER BY step, n"
 )
 _IS_DECIDED, _IS_OBSERVED, _IS_EXPIRED = 1, 2, 3
 
@@ -104,7 +116,7 @@ class Life:
     units: Units
     pending: Pending | None
     replayed: int
-    """How many steps it was led through, since a snapshot or since its configuration."""
+    """How many steps it was led through when it was last read."""
 
 
 def bases(
@@ -120,7 +132,7 @@ def bases(
     """
     found: dict[int, Base] = {}
     last = journal.n if until is None else until
-    which = f"kind IN ('{CREATED}', '{CONFIGURED}') AND n <= ?"
+    which = f"body IS NOT NULL AND kind IN ('{CREATED}', '{CONFIGURED}') AND n <= ?"
     if agent is None:
         rows = journal.events(f"{which} ORDER BY n", last)
     else:
@@ -142,10 +154,20 @@ def bases(
     return {base.created.name: base for base in found.values()}
 
 
-def history(journal: Journal, agent: int, after: int, until: int) -> History:
-    """Return the decisions of an agent with id > after, as they were known at event `until`."""
+def of_name(known: dict[str, Base], name: str | None) -> Base:
+    """Return one agent of a journal by its name; the only one needs none."""
+    if name is None and len(known) == 1:
+        return next(iter(known.values()))
+    return known[as_choice(name or "", "--name", known)]
+
+
+def history(
+    journal: Journal, agent: int, after: int, until: int, through: int | None = None
+) -> History:
+    """Return the decisions of an agent with after < id <= through, as known at event `until`."""
     journal.require_chain(after + 1)
-    table = np.array(journal.all(_READ, agent, after, until), np.float64).reshape(-1, 7)
+    last = until if through is None else through
+    table = np.array(journal.all(_READ, agent, after, last, until), np.float64).reshape(-1, 7)
     n, step, state, action = (table[:, k].astype(np.int64) for k in (0, 2, 3, 4))
     kind, reward, used = table[:, 1], table[:, 5], table[:, 6].astype(bool)
     decided, observed = kind == _IS_DECIDED, kind == _IS_OBSERVED
@@ -165,30 +187,39 @@ def history(journal: Journal, agent: int, after: int, until: int) -> History:
 
 
 def live_through(
-    journal: Journal, base: Base, kind: type[Agent] | None = None, until: int | None = None
+    journal: Journal,
+    base: Base,
+    kind: type[Agent] | None = None,
+    until: int | None = None,
+    through: int | None = None,
 ) -> Life:
     """Return an agent where its journal stands, or stood at an event: a snapshot and what followed.
 
-    `base` is what it was told up to there.
+    `base` is what it was told up to there. Steps after decision `through` are left out.
     """
     last = journal.n if until is None else until
     snapshots = journal.all(
-        "SELECT step, n, chain, state FROM snapshots WHERE agent = ? AND step >= ? AND n <= ? "
-        "ORDER BY step DESC",
-        base.agent, base.n, last,
+        "SELECT step, n, chain FROM snapshots WHERE agent = ? AND step >= ? AND step <= ? "
+        "AND n <= ? ORDER BY step DESC",
+        base.agent, base.n, last if through is None else through, last,
     )  # fmt: skip
     agent, since = None, base.n
-    for step, n, chain, state in snapshots:
+    for step, n, chain in snapshots:
         if journal.chain_at(n) == chain:
             try:
-                agent, since = _resumed(base, kind, state), step
+                agent, since = _resumed(journal, base, kind, step), step
             except StateError:
                 continue  # a cache: an older one, or the whole history, says the same
             break
     if agent is None:
         agent = started(journal, base, kind)
     units = base.created.units(agent)
-    return _continued(agent, units, history(journal, base.agent, since, last))
+    return _continued(agent, units, history(journal, base.agent, since, last, through))
+
+
+def live_on(journal: Journal, base: Base, life: Life, after: int) -> Life:
+    """Return an agent that has lived through all steps up to one after all that follow it."""
+    return _continued(life.agent, life.units, history(journal, base.agent, after, journal.n))
 
 
 def started(journal: Journal, base: Base, kind: type[Agent] | None = None) -> Agent:
@@ -209,7 +240,10 @@ def carry(agent: Agent, past: History, units: Units, samples: int) -> None:
         agent.preload_all(pairs, units.inward(recent.rewards), recent.afters)
 
 
-def _resumed(base: Base, kind: type[Agent] | None, state: bytes) -> Agent:
+def _resumed(journal: Journal, base: Base, kind: type[Agent] | None, step: int) -> Agent:
+    """Return the agent as it was kept after a step."""
+    query = "SELECT state FROM snapshots WHERE agent = ? AND step = ?"
+    ((state,),) = journal.all(query, base.agent, step)
     fresh = base.switched.saved.agent if base.switched else base.created.saved.agent
     if fresh == Doubling.id:
         return Doubling.from_state(state, make_agent=base.makers)

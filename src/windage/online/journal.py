@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 from windage.errors import JournalError
 from windage.online.events import COLUMNS, FORMAT, ROOT, Event, chained
-from windage.online.failures import damaged, newer
+from windage.online.failures import damaged, newer, unreadable
 from windage.online.head import Note, beside, read_note
 from windage.online.tables import MARK
 from windage.writing import as_path
@@ -92,7 +92,7 @@ class Journal:
         try:
             yield self._connection()
         except (sqlite3.Error, UnicodeDecodeError) as err:  # its messages may quote damaged bytes
-            raise damaged(self.path, f"cannot be read ({err})") from None
+            raise unreadable(self.path, err) from None
 
     def _connection(self) -> sqlite3.Connection:
         if self._con is None:

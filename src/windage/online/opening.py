@@ -5,26 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, overload
-
-import msgspec
+from typing import overload
 
 from windage.agents import Agent, Doubling
-from windage.errors import InputError, JournalError
+from windage.errors import InputError
 from windage.inputs import as_choice, as_name
-from windage.online.answers import Fallback, as_fallback
-from windage.online.events import CONFIGURED, CREATED
+from windage.online.answers import as_fallback
+from windage.online.door import ONLY, Door
+from windage.online.failures import UnwritableError
 from windage.online.fleet import Fleet
-from windage.online.history import Base, bases
+from windage.online.history import of_name
+from windage.online.journal import Journal
 from windage.online.session import Session
-from windage.online.settings import Created, Makers, Saved, differences, save
+from windage.online.settings import Created, Makers, save
 from windage.online.units import as_units
-from windage.online.writer import Writer
 
-__all__ = ["open"]
+__all__ = ["open", "resumed"]
 
 MISSING = ("wait", "skip")
-_ONLY = "agent"  # the name of an agent that is alone in its journal
 _Policy = Callable[[int], int] | Sequence[int] | None
 
 
@@ -62,8 +60,8 @@ def open(  # noqa: A001
         What to do when the next decision is asked for and an outcome is missing: "wait" refuses,
         "skip" drops the step and counts it.
     fallback
-        The policy to follow while the journal cannot be written: one action a state, or a function
-        of the state. None: an error.
+        The policy to follow while the journal cannot be written, or not even opened for want of
+        room or permission: one action a state, or a function of the state. None: an error.
     reward_range
         (lowest, highest) in the user's own units; others are refused. None: rewards are passed to
         the agent as they are.
@@ -83,7 +81,7 @@ def open(  # noqa: A001
     """
     as_choice(missing, "missing", MISSING)
     alone = not isinstance(agent, Mapping)
-    made = {_ONLY: agent} if not isinstance(agent, Mapping) else dict(agent)
+    made = {ONLY: agent} if not isinstance(agent, Mapping) else dict(agent)
     if not made:
         raise InputError("there are no agents", field="agent", fix="pass at least one")
     wanted, now = {}, version("windage")
@@ -94,80 +92,34 @@ def open(  # noqa: A001
             now, name, saved, missing, units.reward_range, units.direction
         )
     policies = {name: as_fallback(fallback, one.space) for name, one in made.items()}
-    journal = Writer(path)
+    makers = {
+        name: Makers(one._make if isinstance(one, Doubling) else None) for name, one in made.items()
+    }
+    door = Door(path, wanted, makers)
+    sessions = {
+        name: Session(door, name, type(one), one.space, policies[name])
+        for name, one in made.items()
+    }
     try:
-        sessions = _sessions(journal, made, wanted, policies)
         if alone:
-            sessions[_ONLY].agent  # noqa: B018 - read now: what is wrong with it is said here
+            sessions[ONLY].agent  # noqa: B018 - read now: what is wrong with it is said here
+        else:
+            door.journal  # noqa: B018 - opened now; each agent is read when it is first used
+    except BaseException as err:
+        if fallback is None or not isinstance(err, UnwritableError):
+            door.close()
+            raise
+    return sessions[ONLY] if alone else Fleet(door, sessions)
+
+
+def resumed(path: str | Path, name: str | None = None) -> Session:
+    """Open a journal for one of its agents as it stands there, whoever made it."""
+    Journal(path).close()  # a writer would make what is not there
+    door = Door(path, {}, {})
+    door.journal  # noqa: B018 - opened now
+    try:
+        base = of_name(door.bases, name)
+        return Session(door, base.created.name, None, base.space())
     except BaseException:
-        journal.close()
+        door.close()
         raise
-    return sessions[_ONLY] if alone else Fleet(journal, sessions)
-
-
-def _sessions(
-    journal: Writer,
-    made: dict[str, Agent],
-    wanted: dict[str, Created],
-    policies: dict[str, Fallback | None],
-) -> dict[str, Session]:
-    makers = {name: _makers(agent) for name, agent in made.items()}
-    known = bases(journal, makers)
-    if known and set(made) == {_ONLY} and _ONLY not in known:
-        raise JournalError(
-            "holds several agents: " + ", ".join(list(known)[:5]),
-            field=str(journal.path),
-            fix="pass them by name, as a dict",
-        )
-    for name in wanted.keys() & known.keys():
-        _require_same(journal, known[name], wanted[name])
-    if new := wanted.keys() - known.keys():
-        with journal.writing():
-            for name in (name for name in wanted if name in new):
-                _create(journal, wanted[name], made[name], makers[name])
-        known = bases(journal, makers)
-    return {
-        name: Session(journal, known[name], type(made[name]), made[name].space, policies[name])
-        for name in wanted
-    }
-
-
-def _create(journal: Writer, created: Created, agent: Agent, makers: Makers) -> None:
-    n = journal.append(0, CREATED, body=msgspec.json.encode(created).decode())
-    if isinstance(agent, Doubling):
-        makers(agent.first)  # it asks its first agent how it is made
-        for made in makers.new():
-            journal.append(n, CONFIGURED, body=msgspec.json.encode(made).decode())
-
-
-def _makers(agent: Agent) -> Makers:
-    return Makers(agent._make if isinstance(agent, Doubling) else None)
-
-
-def _require_same(journal: Writer, base: Base, wanted: Created) -> None:
-    """Refuse to continue a journal with another configuration, and say what differs."""
-    old, new = _settings(base.created), _settings(wanted)
-    if base.switched is not None:
-        old["agent"] = _agent(base.switched.saved)
-    differing = differences(old, new)
-    if differing:
-        switched = f" (it was switched at event {base.n})" if base.switched else ""
-        raise JournalError(
-            f"was made with another configuration{switched}: " + "; ".join(differing),
-            field=str(journal.path),
-            fix="pass the same, switch it with `windage live switch`, or start another journal",
-        )
-
-
-def _settings(created: Created) -> dict[str, Any]:
-    plain: dict[str, Any] = msgspec.to_builtins(created)
-    return {
-        "agent": _agent(created.saved),
-        "missing": created.missing,
-        "reward_range": plain["reward_range"] and list(plain["reward_range"]),
-        "direction": created.direction,
-    }
-
-
-def _agent(saved: Saved) -> dict[str, Any]:
-    return {"id": saved.agent, **saved.configuration}

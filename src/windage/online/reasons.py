@@ -10,9 +10,9 @@ from windage.agents.explain import ActionReport, Explanation
 from windage.agents.relay import Relay
 from windage.errors import InputError
 from windage.online.events import DECIDED
-from windage.online.history import bases, live_through
+from windage.online.history import bases, live_through, of_name
 from windage.online.journal import Journal
-from windage.online.status import moment, of_name
+from windage.online.status import moment
 from windage.online.units import Units
 
 __all__ = ["LEGEND", "Part", "Reason", "explain"]

@@ -9,10 +9,9 @@ it is dropped and read again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
-from types import TracebackType
-from typing import Any, Self
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
 
 import msgspec
 
@@ -20,29 +19,39 @@ from windage.agents import Agent
 from windage.errors import CallOrderError, HorizonReached, InputError, JournalError
 from windage.inputs import as_integer, shown
 from windage.online.answers import Decision, Fallback, Receipt, as_action, as_key, as_state
-from windage.online.events import CONFIGURED, DECIDED, EXPIRED, OBSERVED, Event
-from windage.online.history import Base, Life, Pending, bases, live_through, reach
+from windage.online.decisions import (
+    as_decision,
+    by_key,
+    by_number,
+    has_place,
+    outcome_of,
+    require_same,
+)
+from windage.online.door import Door, Holder
+from windage.online.events import CONFIGURED, DECIDED, EXPIRED, OBSERVED
+from windage.online.history import Base, Life, Pending, bases, live_on, live_through
 from windage.online.snapshots import Snapshots
 from windage.online.switch import Rehearsal, rehearse, require_settled
-from windage.online.writer import Writer
+from windage.online.units import as_units
 from windage.spaces import StateActions
 
 __all__ = ["Session"]
 
 
-class Session:
+class Session(Holder):
     """One agent of a journal; `windage.online.open` makes it."""
 
     def __init__(
         self,
-        journal: Writer,
-        base: Base,
-        kind: type[Agent],
+        door: Door,
+        name: str,
+        kind: type[Agent] | None,
         space: StateActions,
         fallback: Fallback | None = None,
     ) -> None:
-        self.journal = journal
-        self.base = base
+        super().__init__(door, self)
+        self.name = name
+        """The agent's name in the journal."""
         self._kind = kind
         self._fallback = fallback
         self._life: Life | None = None
@@ -53,21 +62,25 @@ class Session:
         self._noted = [(0, 0)]  # which decision noted how many of them
 
     @property
-    def name(self) -> str:
-        """The agent's name in the journal."""
-        return self.base.created.name
+    def base(self) -> Base:
+        """What the agent was told last."""
+        self.journal  # noqa: B018 - opened, if it was not
+        return self._door.bases[self.name]
 
     @property
     def pending(self) -> Decision | None:
         """The decision that waits for its outcome."""
-        with self.journal.lock:
+        with self._door.lock:
             waiting = self._now().pending
-            return None if waiting is None else self._decision(self._event(waiting.id))
+            if waiting is None:
+                return None
+            event = by_number(self.journal, self.base.agent, waiting.id)
+            return as_decision(self.space, event)
 
     @property
     def agent(self) -> Agent:
         """The agent where the journal stands; look at it, do not let it act."""
-        with self.journal.lock:
+        with self._door.lock:
             return self._now().agent
 
     def decide(self, state: int | str, key: str | None = None) -> Decision:
@@ -80,7 +93,7 @@ class Session:
         key
             The caller's own name for the decision, such as a date or an order number.
         """
-        with self.journal.lock:
+        with self._door.lock:
             try:
                 return self._advise(state, key)
             except JournalError as err:
@@ -88,21 +101,27 @@ class Session:
 
     def _advise(self, state: int | str, key: str | None = None) -> Decision:
         """Return what the agent does in a state, without a fallback."""
-        with self.journal.lock:
-            s, label = as_state(self.space, state, "state"), as_key(key)
-            return self._known(s, label) or self._decide(s, label)
+        s, label = as_state(self.space, state, "state"), as_key(key)
+        return self._known(s, label) or self._decide(s, label)
 
     def _fall_back(self, state: int | str, key: str | None, why: JournalError) -> Decision:
         """Return what the fallback does in a state, as long as the key has no decision yet."""
         if self._fallback is None:
             raise why
         s, label = as_state(self.space, state, "state"), as_key(key)
-        with suppress(JournalError):  # it may be past reading, too
-            if found := self._known(s, label):
-                return found
+        if self._door.is_open:
+            with suppress(JournalError):  # it may be past reading, too
+                if found := self._known(s, label):
+                    return found
         action = self.space.check_action(s, self._fallback(s), "fallback")
         self.by_fallback += 1
         return Decision(0, s, action, self.space.action_name(s, action), label, fallback=str(why))
+
+    def _known(self, s: int, key: str | None) -> Decision | None:
+        """Return the decision that has a key already."""
+        if key is None:
+            return None
+        return by_key(self.journal, self.base.agent, self.space, s, key)
 
     def _decide(self, s: int, key: str | None) -> Decision:
         life = self._now()
@@ -127,6 +146,7 @@ class Session:
             action = self._act(life.agent, s)
             if given_up is not None:
                 self.journal.append(self.base.agent, EXPIRED, step=given_up.id)
+                self._snapshots.pass_by(1)
             self._note_makers()
             unnoted = self.by_fallback - self._noted[-1][1]
             if unnoted:
@@ -173,7 +193,7 @@ class Session:
         action
             What was done instead, if it was not what was advised.
         """
-        with self.journal.lock:
+        with self._door.lock:
             try:
                 return self._observe(id, reward, next_state, action)
             except (InputError, CallOrderError) as err:
@@ -183,83 +203,57 @@ class Session:
 
     def _observe(self, id: Any, reward: Any, next_state: Any, action: Any) -> Receipt:  # noqa: A002
         number = as_integer(id, "id", low=0)
-        life = self._now()
-        after, value = as_state(self.space, next_state, "next_state"), life.units.check(reward)
+        after = as_state(self.space, next_state, "next_state")
         if number == 0:
+            made = self._door.created(self.name)
+            as_units(made.reward_range, made.direction, None).check(reward)
             return Receipt(0, "fallback")
-        life.agent._check_reward(life.units.inward(value))
+        life = self._now()
+        value = life.units.check(reward)
+        told = life.units.inward(value)
+        life.agent._check_reward(told)
         if life.pending is not None and life.pending.id == number:
             _, s, advised = life.pending
             played = advised if action is None else as_action(self.space, s, action)
 
             def learned() -> None:
-                life.agent.observe(s, played, life.units.inward(value), after)
+                life.agent.observe(s, played, told, after)
                 self._append_outcome(number, played, value, after, used=1)
                 life.pending = None
                 self._snapshots.keep(self.journal, self.base.agent, life.agent, number)
 
             self._change(life, learned)
             return Receipt(number, "learned")
-        decided = self._event(number)
+        decided = by_number(self.journal, self.base.agent, number)
         assert decided.state is not None
         assert decided.action is not None
         played = decided.action if action is None else as_action(self.space, decided.state, action)
-        known = self.journal.events(
-            "agent = ? AND step = ? AND kind = ?", self.base.agent, number, OBSERVED
-        )
-        if known:
-            self._require_same(known[0], (value, after, played))
+        if known := outcome_of(self.journal, self.base.agent, number):
+            require_same(known, (value, after, played))
             return Receipt(number, "again")
         return self._observe_late(life, number, played, value, after)
 
-    def _require_same(self, known: Event, told: tuple[Any, ...]) -> None:
-        if (known.reward, known.state, known.action) != told:
-            raise InputError(
-                f"the outcome is known already: reward {known.reward:g}, next state "
-                f"{known.state}, action {known.action}; now reward {told[0]:g}, next state "
-                f"{told[1]}, action {told[2]}",
-                field="observe",
-                where=f"decision {known.step}",
-                fix="send each outcome once, or the same again",
-            )
-
     def _observe_late(
-        self, life: Life, number: int, played: int | None, value: float, after: int
+        self, life: Life, number: int, played: int, value: float, after: int
     ) -> Receipt:
         """Take in an outcome that comes after its step was given up."""
-        used = number > self.base.n and self._has_place(life.agent, number)
+        used = has_place(self.journal, self.base, life.agent, number)
         with self.journal.writing(self):
             self._append_outcome(number, played, value, after, used=int(used))
             if used:
                 self.journal.drop(self.base.agent, ">= ?", number)
                 self.reset()
-                self._now()  # read again with this step in its place, before it is acknowledged
+                self._read(number)  # with this step in its place, before it is acknowledged
                 self._note_makers()
         return Receipt(number, "late" if used else "unused")
 
-    def _has_place(self, agent: Agent, number: int) -> bool:
-        """Whether one more step can be learned from, at the place of a decision given up.
-
-        All later steps move on by one: the last decision must still be within the horizon.
-        """
-        ((later, learned),) = self.journal.all(
-            "SELECT count(*), coalesce(max(step), 0) FROM events "
-            "WHERE agent = ? AND step > ? AND kind = ? AND used = 1",
-            self.base.agent, number, OBSERVED,
-        )  # fmt: skip
-        ((decided,),) = self.journal.all(
-            "SELECT max(step) FROM events WHERE agent = ? AND kind = ?", self.base.agent, DECIDED
-        )
-        moved = int(decided > max(number, learned))  # made at time t, and not learned from
-        return later < reach(agent) and agent.t + moved <= agent.horizon
-
     def expire(self, id: int) -> None:  # noqa: A002
         """Give up waiting for the outcome of a decision: its step is dropped and counted."""
-        with self.journal.lock:
+        with self._door.lock:
             number = as_integer(id, "id", low=1)
             life = self._now()
             if life.pending is None or life.pending.id != number:
-                self._event(number)
+                by_number(self.journal, self.base.agent, number)
                 raise CallOrderError(
                     "is not waiting for its outcome",
                     field="expire",
@@ -271,6 +265,7 @@ class Session:
                 life.agent.withdraw()
                 self.journal.append(self.base.agent, EXPIRED, step=number)
                 life.pending = None
+                self._snapshots.keep(self.journal, self.base.agent, life.agent, number)
 
             self._change(life, given_up)
 
@@ -280,7 +275,7 @@ class Session:
         It starts with the last samples of the history, as many as it remembers. With `dry_run`
         nothing is changed.
         """
-        with self.journal.lock:
+        with self._door.lock:
             if not dry_run:
                 require_settled(self._now())
             found = rehearse(self.journal, self.base, self._now(), agent)
@@ -292,17 +287,6 @@ class Session:
                 self._kind = type(agent)
             return found
 
-    @contextmanager
-    def batch(self) -> Iterator[Self]:
-        """Make all calls inside durable together, at the end: one commit for all of them.
-
-        Nothing inside counts as acknowledged before the block has ended without an error. A
-        fallback cannot help here: if the end cannot be written the block raises `JournalError`,
-        and none of its decisions, those of the fallback included, is one to act on.
-        """
-        with self.journal.writing(self):
-            yield self
-
     def reset(self) -> None:
         """Forget what is not in the journal."""
         self._life = None
@@ -311,33 +295,38 @@ class Session:
 
     def close(self) -> None:
         """Close the journal; the agent goes on when it is opened again."""
-        self.journal.close()
+        super().close()
         self._life = None
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
-
     def __repr__(self) -> str:
-        return f"Session({str(self.journal.path)!r}, {self.name!r}, events={self.journal.n})"
+        if not self._door.is_open:
+            return f"Session({str(self._door.path)!r}, {self.name!r}, not open yet)"
+        return f"Session({str(self._door.path)!r}, {self.name!r}, events={self.journal.n})"
 
     def _now(self) -> Life:
         """Return the agent where the journal stands."""
         self.journal._connection()
-        if self._life is None:
-            name, makers = self.name, self.base.makers
-            makers.forget()
-            self.base = bases(self.journal, {name: makers}, agent=self.base.agent)[name]
-            self._life = live_through(self.journal, self.base, self._kind)
-            self._snapshots = Snapshots(self._life.replayed)
-        return self._life
+        return self._life or self._read()
+
+    def _read(self, place: int | None = None) -> Life:
+        """Read the agent again.
+
+        The place is that of a step whose outcome has come late. There it may be kept, so that the
+        next one that is late need not be read from the beginning: what is kept after it would be
+        dropped by the next.
+        """
+        journal, makers = self.journal, self.base.makers
+        makers.forget()
+        base = bases(journal, {self.name: makers}, agent=self.base.agent)[self.name]
+        self._door.bases[self.name] = base
+        self._snapshots = Snapshots()
+        life = live_through(journal, base, self._kind, through=place)
+        if place is not None:
+            self._snapshots.keep(journal, base.agent, life.agent, place, life.replayed)
+            life = live_on(journal, base, life, place)
+        self._snapshots.pass_by(life.replayed)
+        self._life = life
+        return life
 
     def _change(self, life: Life, work: Callable[[], None]) -> None:
         """Change the agent and the journal together: while it lasts, the agent is nobody's."""
@@ -346,7 +335,7 @@ class Session:
         self._life = life
 
     def _append_outcome(
-        self, number: int, played: int | None, value: float, after: int, used: int
+        self, number: int, played: int, value: float, after: int, used: int
     ) -> None:
         self.journal.append(
             self.base.agent, OBSERVED, step=number, state=after, action=played, reward=value,
@@ -357,39 +346,3 @@ class Session:
         for made in self.base.makers.new():
             body = msgspec.json.encode(made).decode()
             self.journal.append(self.base.agent, CONFIGURED, body=body)
-
-    def _known(self, s: int, key: str | None) -> Decision | None:
-        """Return the decision that has a key already, if it was made in the same state."""
-        if key is None:
-            return None
-        found = self.journal.events("agent = ? AND key = ?", self.base.agent, key)
-        if not found:
-            return None
-        known = self._decision(found[0])
-        if known.state != s:
-            raise InputError(
-                f"{key!r} was used for {self.space.describe_state(known.state)}, now for "
-                f"{self.space.describe_state(s)}",
-                field="key",
-                where=f"decision {known.id}",
-                fix="use a key for one decision only",
-            )
-        return known
-
-    def _event(self, number: int) -> Event:
-        found = self.journal.events(
-            "n = ? AND agent = ? AND kind = ?", number, self.base.agent, DECIDED
-        )
-        if not found:
-            raise InputError(
-                f"there is no decision {number}",
-                field="id",
-                fix="pass the id that decide() returned",
-            )
-        return found[0]
-
-    def _decision(self, event: Event) -> Decision:
-        assert event.state is not None
-        assert event.action is not None
-        name = self.space.action_name(event.state, event.action)
-        return Decision(event.n, event.state, event.action, name, event.key)

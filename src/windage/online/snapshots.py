@@ -21,15 +21,19 @@ KEPT = 4  # of an agent that forgets nothing
 class Snapshots:
     """Counts the steps of one agent until the next snapshot is due."""
 
-    def __init__(self, since: int) -> None:
-        self._due = STEPS - since
+    def __init__(self) -> None:
+        self._due = STEPS
 
-    def keep(self, journal: Writer, number: int, agent: Agent, step: int) -> None:
-        """Take in one more step of agent `number`, and keep it if it is time to.
+    def pass_by(self, steps: int) -> None:
+        """Count steps at whose end the agent is not kept."""
+        self._due -= steps
+
+    def keep(self, journal: Writer, number: int, agent: Agent, step: int, steps: int = 1) -> None:
+        """Count steps of agent `number`, the last of them `step`, and keep it if it is time to.
 
         Old snapshots are dropped, but for those a late reward may need.
         """
-        self._due -= 1
+        self._due -= steps
         if self._due > 0:
             return
         state = agent.state()

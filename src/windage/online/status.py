@@ -9,11 +9,10 @@ from typing import Any
 
 from windage.agents import Agent, Doubling
 from windage.errors import WindageError
-from windage.inputs import as_choice
 from windage.online.alarms import Alarm, drift, stretch
 from windage.online.events import DECIDED, EXPIRED, OBSERVED
 from windage.online.head import writer_of
-from windage.online.history import Base, History, bases, history, live_through
+from windage.online.history import Base, History, bases, history, live_through, of_name
 from windage.online.journal import Journal
 
 __all__ = ["AgentStatus", "Status", "status"]
@@ -112,13 +111,6 @@ def status(path: str | Path, name: str | None = None) -> Status:
         )
     finally:
         journal.close()
-
-
-def of_name(known: dict[str, Base], name: str | None) -> Base:
-    """Return one agent of a journal by its name; the only one needs none."""
-    if name is None and len(known) == 1:
-        return next(iter(known.values()))
-    return known[as_choice(name or "", "--name", known)]
 
 
 def moment(at: int) -> str:

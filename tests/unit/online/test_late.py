@@ -7,7 +7,7 @@ import pytest
 import windage as wd
 from windage.online.verify import verify
 
-from .loops import SPACE, loop
+from .loops import SPACE, loop, outcome, swucrl
 
 HORIZON = 10
 
@@ -167,3 +167,61 @@ def test_what_is_acknowledged_while_the_end_is_looked_for_was_not_cut(path, monk
         reader = journal.Journal(path)
         assert reader.n == 7
         reader.close()
+
+
+@pytest.mark.parametrize("delay", [1, 7])
+def test_a_loop_in_which_every_outcome_is_late_replays_a_bounded_stretch(path, delay, monkeypatch):
+    """Counted in steps: without snapshots there, all of the history for every outcome."""
+    from windage.online import history, snapshots
+
+    monkeypatch.setattr(snapshots, "STEPS", 16)
+    monkeypatch.setattr(snapshots, "BYTES", 10**9)
+    replayed, replay = [], history.replay
+
+    def counted(agent, steps):
+        replayed.append(steps.states.size)
+        return replay(agent, steps)
+
+    monkeypatch.setattr(history, "replay", counted)
+    with wd.online.open(path, swucrl(window=100), missing="skip") as live:
+        waiting, count = [], 300
+        for i in range(count):
+            d = live.decide(i % 3)
+            waiting.append((d.id, *outcome(i % 3, d.action, i)))
+            if i >= delay:
+                assert live.observe(*waiting.pop(0)).how == "late"
+        state = live.agent.state()
+    assert sum(replayed) <= count * (16 + delay + 2)
+    assert verify(path).problems == []
+    assert verify(path).snapshots > 5
+    replayed.clear()
+    with wd.online.open(path, swucrl(window=100), missing="skip") as live:
+        assert live.agent.state() == state
+    assert sum(replayed) <= 16 + delay + 2
+
+
+def test_outcomes_that_are_late_in_any_order_lead_to_the_same_agent(path, monkeypatch):
+    import numpy as np
+
+    from windage.online import snapshots
+
+    monkeypatch.setattr(snapshots, "STEPS", 8)
+    with wd.online.open(path, swucrl(window=100), missing="skip") as live, live.batch():
+        told = []
+        for i in range(60):
+            d = live.decide(i % 3)
+            told.append((d.id, *outcome(i % 3, d.action, i)))
+        live.expire(d.id)
+        for k in np.random.default_rng(2).permutation(60):
+            assert live.observe(*told[k]).how == "late"
+        state = live.agent.state()
+    assert verify(path).problems == []
+    monkeypatch.setattr(snapshots, "STEPS", 10**9)
+    other = path.with_name("in order.journal")
+    with wd.online.open(other, swucrl(window=100), missing="skip") as live, live.batch():
+        for i in range(60):
+            live.decide(i % 3)
+        live.expire(told[-1][0])
+        for one in told:
+            live.observe(*one)
+        assert live.agent.state() == state
