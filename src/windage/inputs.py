@@ -36,6 +36,7 @@ __all__ = [
     "bytes_in_words",
     "freeze",
     "require_memory",
+    "require_parameter",
     "shown",
 ]
 
@@ -262,9 +263,11 @@ def as_range(value: object, field: str) -> tuple[float, float]:
     return low, high
 
 
-def as_horizon(value: object, field: str = "horizon") -> int:
-    """Return the horizon T: an integer from 1 on."""
-    return as_integer(value, field, low=1, high=LAST_TIME, error=ModelError)
+def as_horizon(
+    value: object, field: str = "horizon", *, error: type[WindageError] = ModelError
+) -> int:
+    """Return the horizon T, a model's unless another error is named: an integer from 1 on."""
+    return as_integer(value, field, low=1, high=LAST_TIME, error=error)
 
 
 def as_size(
@@ -294,6 +297,18 @@ def as_choice(value: object, field: str, choices: Iterable[str]) -> str:
     raise InputError(
         f"no such choice: {shown(value)}", field=field, fix=hint + "one of: " + ", ".join(known)
     )
+
+
+def require_parameter(name: str, known: Iterable[str], owner: str) -> None:
+    """Refuse a parameter that its owner does not have; the error suggests the nearest one."""
+    listed = sorted(known)
+    if name not in listed:
+        near = difflib.get_close_matches(name, listed, n=1)
+        raise InputError(
+            "no such parameter" + (f"; did you mean {near[0]}?" if near else ""),
+            field=f"{owner}.{name}",
+            fix="one of: " + ", ".join(listed) if listed else "leave it out",
+        )
 
 
 def as_name(value: object, field: str) -> str:

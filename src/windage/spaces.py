@@ -301,7 +301,17 @@ def _action_names(names: object, counts: NDArray[np.int64]) -> tuple[tuple[str, 
 
 
 def _names(names: object, field: str) -> tuple[str, ...]:
-    return tuple(as_name(name, f"{field}[{i}]") for i, name in enumerate(_listed(names, field)))
+    """Return names that are all different: whoever reads one must know which is meant."""
+    first: dict[str, int] = {}
+    for i, given in enumerate(_listed(names, field)):
+        name = as_name(given, f"{field}[{i}]")
+        if first.setdefault(name, i) != i:
+            raise ModelError(
+                f"{shown(name)} is the name of {field}[{first[name]}] too",
+                field=f"{field}[{i}]",
+                fix="give each a name of its own",
+            )
+    return tuple(first)
 
 
 def _listed(names: object, field: str) -> tuple[Any, ...]:

@@ -108,7 +108,7 @@ def test_show_draws_a_file_and_says_where_it_does_not_communicate(here, capsys):
     ("arguments", "says"),
     [
         (["rivrswim"], "environment: no such choice: 'rivrswim'. Fix: did you mean 'riverswim'?"),
-        (["riverswim", "--set", "stats=4"], "did you mean 'states'?"),
+        (["riverswim", "--set", "stats=4"], "stats: no such parameter; did you mean states?"),
         (["riverswim", "--set", "states=four"], "states: 'four'"),
         (["riverswim", "--set", "states"], "--set: 'states' sets nothing"),
         (["riverswim", "-T", "9", "--set", "horizon=8"], "'horizon' is given twice"),

@@ -87,12 +87,17 @@ def test_a_learner_is_tuned_to_the_budgets_and_labelled(here, capsys):
     assert 50 < amount(rows["share of it"]) < 95
 
 
+BANDITS = ("bob", "d-ucb", "exp3-s", "rexp3", "sw-ucb", "ucb1")
+
+
 @pytest.mark.filterwarnings("always:exp3p. gamma = :windage.errors.GuaranteeWarning")
+@pytest.mark.filterwarnings("always:.* is a bandit:windage.errors.GuaranteeWarning")
 @pytest.mark.parametrize("name", wd.agents.names())
 def test_every_agent_can_be_tried(here, capsys, name):
     world = ["peril", name, "-T", "400", "--env-set", "tau=25"]  # few changes, for who counts them
     anchored = name in ("borl", "multi-scale-guarded")
     said = "windage: warning: exp3p: gamma = 4.69 > 1" if anchored else ""
+    said = f"windage: warning: {name} is a bandit: with 2 states" if name in BANDITS else said
     out, rows = tried(capsys, *world, "-o", "deep/er/p.svg", said=said)
     weights = "how fast the world forgets: deep/er/p-memory.svg\n" if "multi-scale" in name else ""
     assert out.endswith(f"\npicture: deep/er/p.svg\n{weights}")
@@ -170,6 +175,20 @@ def test_a_file_can_be_tried_and_negative_regret_is_explained(here, capsys):
     poor = wd.MDP(wd.StateActions([1]), [0.0], np.ones((1, 1)))
     wd.DriftingMDP.stationary(poor, horizon=9).save("poor.npz")
     assert tried(capsys, "poor.npz", "random")[1]["share of it"] == "nothing is to be earned"
+
+
+def test_a_model_that_falls_apart_is_tried_and_it_is_said(here, capsys):
+    swap, stuck = [[0.0, 1.0], [1.0, 0.0]], [[0.0, 1.0], [0.0, 1.0]]
+    wd.DriftingMDP(
+        wd.StateActions([1, 1]), [1, 5, 7], [[0.1, 0.2]] * 3, [swap, stuck, swap],
+        horizon=9, interpolation="step",
+    ).save("apart.npz")  # fmt: skip
+    out, _ = tried(capsys, "apart.npz", "random")
+    assert (
+        "apart does not communicate at t=5..6: no policy leads from s=1 to s=0: agents may still "
+        "run, but no guarantee speaks of such a model"
+    ) in " ".join(out.split())
+    assert "communicate" not in tried(capsys, "bandit", "random", "-T", "50")[0]
 
 
 def test_without_t_a_hundred_thousand_steps_are_played(here, capsys):

@@ -191,7 +191,7 @@ def test_one_block_where_h_is_at_least_t(world, T):
     assert (agent.n_blocks, agent.block_length) == (1, T)
     assert run.actions.tolist() == [a for _, a, _ in twin.path]
     assert agent.blocks.arm.tolist() == twin.drawn
-    assert np.isnan(agent.blocks.reward).all()
+    assert not agent.blocks.told.any()
 
 
 def test_rewards_in_another_unit():

@@ -206,7 +206,7 @@ def test_e24_the_last_block_is_divided_by_h_and_tells_nobody():
             started = agent.probabilities
     assert before != agent.state()
     assert agent.blocks.reward[:-1].tolist() == [1.0] * 10
-    assert math.isnan(agent.blocks.reward[-1])
+    assert agent.blocks.told.tolist() == [True] * 10 + [False]
     assert agent.probabilities.tolist() == started.tolist()
     assert agent.probabilities.tolist() == agent.blocks.probabilities[-1].tolist()
 

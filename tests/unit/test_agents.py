@@ -108,15 +108,18 @@ def test_impossible_agents(options, message):
     with pytest.raises(InputError, match="did you mean 'random'"):
         wd.agents.make("randm", SPACE, horizon=5)
     with pytest.raises(
-        InputError, match="random.sed: no such parameter. Fix: one of: reward_range"
+        InputError,
+        match=r"random.sed: no such parameter; did you mean seed\? Fix: one of: reward_range",
     ):
         wd.agents.make("random", SPACE, horizon=5, sed=1)
     with pytest.raises(InputError, match="problem: None is not a DriftingMDP"):
         wd.agents.make("oracle", SPACE, horizon=5)
     with pytest.raises(wd.ModelError, match="space: .*not StateActions"):
         wd.agents.RandomAgent(3, horizon=5)
-    with pytest.raises(wd.ModelError, match="horizon"):
+    with pytest.raises(InputError, match="horizon"):
         wd.agents.RandomAgent(SPACE, horizon=0)
+    with pytest.raises(wd.ModelError, match="horizon"):  # a model's own horizon
+        wd.envs.make("riverswim", horizon=0)
 
 
 def test_states_survive_with_a_pending_decision():

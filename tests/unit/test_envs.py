@@ -189,7 +189,7 @@ def test_random_drift_with_one_state_is_a_bandit():
         (
             "riverswim",
             {"stats": 5},
-            "riverswim.stats: no such parameter. Fix: did you mean 'states'",
+            r"riverswim.stats: no such parameter; did you mean states\? Fix: one of: ",
         ),
         ("riverswim", {"states": 1}, "states: 1 is not"),
         ("riverswim", {"horizon": 0}, "horizon: 0 is not"),

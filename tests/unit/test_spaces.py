@@ -97,6 +97,14 @@ def test_impossible_action_sets(actions, message):
         ({"action_names": [["x"], 5]}, r"action_names\[1\]: 5 is not a list of names"),
         ({"action_names": [["x"], ["y", None]]}, r"action_names\[1\]\[1\]: None is not a name"),
         ({"action_names": []}, "action_names: 0 lists for 2 states"),
+        (
+            {"state_names": ["a", "a"]},
+            r"^state_names\[1\]: 'a' is the name of state_names\[0\]",
+        ),
+        (
+            {"action_names": [["x"], ["y", "y"]]},
+            r"^action_names\[1\]\[1\]: 'y' is the name of action_names\[1\]\[0\] too",
+        ),
     ],
 )
 def test_impossible_names(names, message):

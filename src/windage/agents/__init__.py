@@ -29,7 +29,7 @@ from windage.agents.swucrl2cw import SWUCRL2, SWUCRL2CW
 from windage.agents.ucrl2 import SWUCRL, UCRL2, UCRL2B
 from windage.agents.weights import EXP3S, REXP3
 from windage.errors import InputError, StateError
-from windage.inputs import as_choice
+from windage.inputs import as_choice, require_parameter
 from windage.spaces import StateActions
 
 __all__ = [
@@ -116,12 +116,8 @@ def make(
             )
     known = parameters(kind)
     for option in options:
-        if option not in known and not (option == "seed" and own.is_own(kind)):
-            raise InputError(
-                "no such parameter",
-                field=f"{own.name_of(kind)}.{option}",
-                fix="one of: " + ", ".join(sorted(known)) if known else "leave it out",
-            )
+        if not (option == "seed" and own.is_own(kind)):
+            require_parameter(option, known, own.name_of(kind))
     if own.is_own(kind):
         given = {"space": space, "horizon": horizon, "seed": options.pop("seed", 0)}
         known_of_it = {"budgets": budgets, "diameter": diameter}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from windage.errors import InputError
@@ -28,7 +29,7 @@ def as_arms(value: Any) -> list[tuple[int, float]]:
     return found
 
 
-def odd_arms(arms: list[tuple[int, float]], horizon: int, *, given: bool) -> list[str]:
+def odd_arms(arms: Sequence[tuple[int, float]], horizon: int, *, given: bool) -> list[str]:
     """Return what is hardly meant; the paper's own grid is cut at a widening of 2.
 
     >>> odd_arms([(10, 0.1), (200, 2.0)], 100, given=True)[1]

@@ -6,14 +6,16 @@ nobody knows how often a state will be visited. Constants are recalled, not copi
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypeVar
 
-from windage.agents.base import Budgets, is_left_open, warn
+from windage.agents.base import Agent, Budgets, is_left_open, warn
 from windage.agents.loop import LoopAgent
-from windage.errors import InputError, ParameterWarning
+from windage.errors import GuaranteeWarning, InputError, ParameterWarning
 from windage.spaces import StateActions
 
-__all__ = ["BanditAgent"]
+__all__ = ["BanditAgent", "needed", "warn_of_states"]
+
+Fact = TypeVar("Fact")
 
 
 class BanditAgent(LoopAgent):
@@ -49,14 +51,7 @@ class BanditAgent(LoopAgent):
     ) -> Self:
         """Return the agent for these options, tuned to the budgets; "tuned" says the same."""
         number, fact = cls.tunes
-        word = options.get(number)
-        if isinstance(word, str) and word == "tuned" and budgets is None:
-            raise InputError(
-                'is "tuned", and there are no budgets',
-                field=number,
-                fix="pass budgets=model.budgets(), or a number",
-            )
-        if word is None or (isinstance(word, str) and word == "tuned"):
+        if is_left_open(options.get(number)):
             options.pop(number, None)
         if fact and budgets is not None and number not in options and fact not in options:
             name = "reward" if fact == "variation" else fact
@@ -66,3 +61,27 @@ class BanditAgent(LoopAgent):
                 )
             options[fact] = getattr(budgets, name)
         return cls(space, horizon=horizon, **options)
+
+
+def needed(fact: Fact | None, name: str, number: str) -> Fact:
+    """Return the fact that a number is tuned to; it is told, never made up."""
+    if fact is None:
+        ways = f"{number}=" if number == name else f"{number}= or {name}="
+        raise InputError(
+            f'is "tuned", and {name} of the model is not known',
+            field=number,
+            fix=f"pass {ways}, or budgets=model.budgets() to windage.agents.make",
+        )
+    return fact
+
+
+def warn_of_states(agent: Agent) -> None:
+    """Say that a bandit with several states is one in each, and that its bound is for one."""
+    S = agent.space.n_states
+    if S > 1:
+        warn(
+            f"{agent.id} is a bandit: with {S} states it plays one in each and never looks where "
+            "an action leads; its bound speaks of one state",
+            GuaranteeWarning,
+            stacklevel=3,
+        )

@@ -19,8 +19,9 @@ from typing import Any, ClassVar, NamedTuple, Protocol, Self, TypeVar
 from numpy.typing import NDArray
 
 from windage.agents.blob import Blob, pack, unpack
+from windage.agents.fixed import fixed
 from windage.agents.scale import Scale
-from windage.errors import CallOrderError, HorizonReached, StateError
+from windage.errors import CallOrderError, HorizonReached, InputError, StateError
 from windage.inputs import as_horizon, as_integer, as_range, as_seed
 from windage.spaces import StateActions, as_space
 
@@ -59,6 +60,7 @@ def is_left_open(value: object) -> bool:
     return value is None or (isinstance(value, str) and value == "tuned")
 
 
+@fixed("space", "horizon", "seed", "reward_range")
 class Agent(ABC):
     """An agent that acts one step at a time in a world with the given states and actions.
 
@@ -100,7 +102,7 @@ class Agent(ABC):
         reward_range: tuple[float, float] | None = None,
     ) -> None:
         self.space = as_space(space)
-        self.horizon = as_horizon(horizon)
+        self.horizon = as_horizon(horizon, error=InputError)
         self.seed = as_seed(seed)
         self.reward_range = None if reward_range is None else as_range(reward_range, "reward_range")
         self.t = 1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,14 +18,16 @@ class Block:
     Attributes
     ----------
     start, length
-        The time of its first step, and the steps it was meant to have.
+        The time of its first step, and how many it has had so far.
     arm, window, widening
         Which arm, and its W and eta.
     probability
         How likely the master made that arm.
     reward
-        What the master was told, its mean reward scaled to [0, 1]; NaN while it lasts, and of the
-        last block for good: no choice follows it.
+        What the master was told, its mean reward scaled to [0, 1]. As long as it was told nothing,
+        what it would hear if the whole block went like its steps so far; NaN before the first.
+    told
+        Whether it was: not of the block that lasts, and never of the last, no choice follows it.
     """
 
     start: int
@@ -35,6 +37,7 @@ class Block:
     widening: float
     probability: float
     reward: float
+    told: bool
 
 
 class Blocks:
@@ -42,25 +45,32 @@ class Blocks:
 
     def __init__(
         self,
-        length: int,
-        arms: list[tuple[int, float]],
+        block_length: int,
+        arms: Sequence[tuple[int, float]],
         arm: NDArray[np.int64],
         reward: NDArray[np.float64],
         probabilities: NDArray[np.float64],
+        *,
+        steps: int,
+        so_far: float,
     ) -> None:
-        self.length = length
+        self.block_length = block_length
+        """H, the steps of a block; the last one may have fewer."""
         self._arms = arms
         self.arm = arm
         """Which arm each played."""
+        self.told = ~np.isnan(reward)
+        """Whether the master was told of it: not yet of the current one, and never of the last."""
         self.reward = reward
-        """What the master was told of each; NaN of the current one, and of the last for good."""
+        """What the master was told of each; of the current one what it would be told by now."""
+        self.reward[~self.told] = so_far
         self.probabilities = probabilities
         """[block, arm] how likely each arm was."""
-
-    @property
-    def start(self) -> NDArray[np.int64]:
+        self.start = 1 + block_length * np.arange(arm.size)
         """Times of the first steps."""
-        return 1 + self.length * np.arange(len(self))
+        self.length = np.full(arm.size, block_length)
+        """How many steps each has had so far."""
+        self.length[-1:] = steps
 
     def __len__(self) -> int:
         return int(self.arm.size)
@@ -71,19 +81,20 @@ class Blocks:
         window, widening = self._arms[arm]
         return Block(
             start=int(self.start[i]),
-            length=self.length,
+            length=int(self.length[i]),
             arm=arm,
             window=window,
             widening=widening,
             probability=float(self.probabilities[i, arm]),
             reward=float(self.reward[i]),
+            told=bool(self.told[i]),
         )
 
     def __iter__(self) -> Iterator[Block]:
         return (self[i] for i in range(len(self)))
 
     def __repr__(self) -> str:
-        return f"Blocks({len(self)} of {self.length} steps)"
+        return f"Blocks({len(self)} of {self.block_length} steps)"
 
 
 @dataclass(frozen=True)

@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 from typing import Any, ClassVar
 
-import numpy as np
 from numpy.typing import NDArray
 
-from windage.agents.base import Agent
-from windage.agents.blocks import Blocks
+from windage.agents.bandits import warn_of_states
+from windage.agents.base import Agent, quietly
+from windage.agents.blockwise import Blockwise
 from windage.agents.choices import Choices
+from windage.agents.fixed import fixed
 from windage.agents.indices import SWUCB
-from windage.agents.relay import Relay
 from windage.inputs import as_real
 from windage.masters import Exp3
 from windage.spaces import StateActions
@@ -21,7 +21,8 @@ from windage.streams import key
 __all__ = ["BOB"]
 
 
-class BOB(Relay):
+@fixed("exploration", "block_length", "windows")
+class BOB(Blockwise):
     """Bandit over bandits: EXP3 chooses the window of a fresh SW-UCB for every block of steps.
 
     Blocks last H = ceil(sqrt(T)) steps; windows are floor(H^(j / m)), j = 0..m = ceil(ln H). EXP3
@@ -65,6 +66,7 @@ class BOB(Relay):
         blocks = -(-self.horizon // self.block_length)
         self._key = key(self.seed, "agents.bob")
         self._choices = Choices(Exp3(len(self.windows), blocks, quiet=True), self._draw)
+        warn_of_states(self)
 
     @property
     def arm(self) -> int | None:
@@ -72,42 +74,29 @@ class BOB(Relay):
         return None if self._runner is None else self._choices.arm(self._block)
 
     @property
-    def _block(self) -> int:
-        """The number of the block that goes on, from 0 on; -1 before the first."""
-        return -1 if self._runner is None else (self._since - 1) // self.block_length
+    def _pairs(self) -> list[tuple[int, float]]:
+        return [(W, 0.0) for W in self.windows]
 
     def _draw(self, block: int) -> float:
         from windage.kernels.random import uniform
 
         return float(uniform(self._key, 1 + block * self.block_length, 0))
 
-    @property
-    def probabilities(self) -> NDArray[np.float64]:
-        """How likely each window is to be chosen for the next block."""
-        return self._choices.master.probabilities
-
-    @property
-    def blocks(self) -> Blocks:
-        """The blocks that have started; their widening is 0."""
-        arms = [(W, 0.0) for W in self.windows]
-        return Blocks(self.block_length, arms, *self._choices.columns(self._block + 1))
-
     def _next_runner(self) -> tuple[Agent, int]:
         arm, H = self._choices.choose(), self.block_length
-        runner = SWUCB(
-            self.space,
-            horizon=H,
-            window=self.windows[arm],
-            exploration=self.exploration,
-            reward_range=self.reward_range,
-        )
-        return runner, H
+        options = {
+            "horizon": H,
+            "window": self.windows[arm],
+            "exploration": self.exploration,
+            "reward_range": self.reward_range,
+        }
+        return quietly(SWUCB, self.space, options), H
 
-    def _finished(self, earned: float) -> None:
+    def _heard(self, earned: float, steps: int) -> float:
         H, T = self.block_length, self.horizon
-        reward = (earned - self._scale.low * H) / self._scale.width
+        reward = (earned * (H / steps) - self._scale.low * H) / self._scale.width
         most = 2.0 * H + 4.0 * math.sqrt(H * math.log(T / math.sqrt(H)))
-        self._choices.tell(self._block, 0.5 + reward / most)
+        return 0.5 + reward / most
 
     def configuration(self) -> dict[str, Any]:
         """Return the arguments this agent was made with, as plain data."""
@@ -115,11 +104,10 @@ class BOB(Relay):
 
     def _saved(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         values, arrays = super()._saved()
-        return values | {"arm": self.arm}, arrays | self._choices.saved(self._block + 1)
+        return values | {"arm": self.arm}, arrays
 
     def _restored(self, values: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
         super()._restored(values, arrays)
-        self._choices.restore(arrays, self._block + 1, (self.t - 1) // self.block_length)
         if values["arm"] != self.arm:
             raise ValueError("arm")
 

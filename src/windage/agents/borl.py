@@ -24,12 +24,13 @@ from numpy.typing import NDArray
 from windage import masters
 from windage.agents.arms import as_arms, odd_arms
 from windage.agents.base import Agent, quietly, warn
-from windage.agents.blocks import Arm, Blocks, BorlExplanation
+from windage.agents.blocks import Arm, BorlExplanation
+from windage.agents.blockwise import Blockwise
 from windage.agents.borl_state import require_possible_blocks, require_same_runner
 from windage.agents.choices import Choices
 from windage.agents.explain import Explanation
+from windage.agents.fixed import fixed
 from windage.agents.recent import Recent
-from windage.agents.relay import Relay
 from windage.agents.swucrl2cw import SWUCRL2CW
 from windage.errors import CallOrderError, GuaranteeWarning, InputError, ParameterWarning
 from windage.inputs import LAST_TIME, as_choice, as_integer
@@ -42,7 +43,10 @@ from windage.streams import key, stream
 __all__ = ["BORL"]
 
 
-class BORL(Relay):
+@fixed(
+    "arms", "block_length", "n_blocks", "master", "carry_window", "delta", "radii", "ties", "slack"
+)
+class BORL(Blockwise):
     """BORL (Cheung, Simchi-Levi, Zhu 2020), for models that drift within unknown budgets.
 
     Parameters
@@ -100,13 +104,13 @@ class BORL(Relay):
         grid = tuning.borl_grid(as_space(space), horizon)
         super().__init__(space, horizon=horizon, seed=seed, reward_range=reward_range)
         own = [(W, eta) for W in grid.windows for eta in grid.widenings]
-        self.arms = own if arms is None else as_arms(arms)
+        self.arms = tuple(own if arms is None else as_arms(arms))
         """The pairs (W, eta), one for each arm of the master, duplicates kept."""
         self._given_arms = arms is not None
-        self.block_length = grid.block_length
+        self._given_length = block_length
         if block_length is not None:
-            self.block_length = as_integer(block_length, "block_length", low=1, high=LAST_TIME)
-        self._given_length = None if block_length is None else self.block_length
+            self._given_length = as_integer(block_length, "block_length", low=1, high=LAST_TIME)
+        self.block_length = self._given_length or grid.block_length
         self.n_blocks = -(-self.horizon // self.block_length)
         self.master = as_choice(master, "master", masters.names())
         if not isinstance(carry_window, bool):
@@ -172,19 +176,8 @@ class BORL(Relay):
         return [words for words, taken in ways.items() if taken]
 
     @property
-    def _block(self) -> int:
-        """The number of the block of the learner that acts, from 0 on; -1 before the first."""
-        return -1 if self._runner is None else (self._since - 1) // self.block_length
-
-    @property
-    def probabilities(self) -> NDArray[np.float64]:
-        """How likely each arm is to be drawn for the next block, as far as is known now."""
-        return self._choices.master.probabilities
-
-    @property
-    def blocks(self) -> Blocks:
-        """The blocks that have started."""
-        return Blocks(self.block_length, self.arms, *self._choices.columns(self._block + 1))
+    def _pairs(self) -> tuple[tuple[int, float], ...]:
+        return self.arms
 
     def _learner(self, arm: int, block: int) -> SWUCRL2CW:
         """Return a fresh SWUCRL2-CW for an arm, with draws of its own."""
@@ -223,9 +216,8 @@ class BORL(Relay):
         if self._recent is not None:
             self._recent.add(before, pairs, rewards, afters)
 
-    def _finished(self, earned: float) -> None:
-        mean = earned / self.block_length  # also of the last block (E24)
-        self._choices.tell(self._block, self._scale.unit(mean))
+    def _heard(self, earned: float, steps: int) -> float:
+        return self._scale.unit(earned / steps)
 
     def explain(self, s: int) -> BorlExplanation:
         """Say which arms are played and how that came, and what this block's learner thinks."""
@@ -234,10 +226,9 @@ class BORL(Relay):
                 "nothing has been planned yet", field="explain", fix="call act(s) first"
             )
         blocks = self.blocks
-        ended = ~np.isnan(blocks.reward)
         arms = []
         for k, (W, eta) in enumerate(self.arms):
-            mine = (blocks.arm == k) & ended
+            mine = (blocks.arm == k) & blocks.told
             mean = float(blocks.reward[mine].mean()) if mine.any() else math.nan
             arms.append(
                 Arm(
@@ -275,15 +266,12 @@ class BORL(Relay):
 
     def _saved(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         values, arrays = super()._saved()
-        arrays |= self._choices.saved(self._block + 1)
         if self._recent is not None:
             arrays |= {f"recent.{name}": array for name, array in self._recent.saved().items()}
         return values | {"block": self._block}, arrays
 
     def _restored(self, values: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
         super()._restored(values, arrays)
-        require_possible_blocks(self, values["block"])
-        self._choices.restore(arrays, self._block + 1, (self.t - 1) // self.block_length)
         if self._recent is not None:
             space, prefix = self.space, "recent."
             kept = {name.removeprefix(prefix): array for name, array in arrays.items()}
@@ -292,6 +280,9 @@ class BORL(Relay):
                 raise ValueError("recent")
         if self._runner is not None:
             require_same_runner(self)
+
+    def _require_possible(self, values: dict[str, Any]) -> None:
+        require_possible_blocks(self, values["block"])
 
     def _restored_runner(self, data: bytes, since: int) -> Agent:
         del since

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from windage.agents.blob import array_like
+from windage.agents.fixed import fixed
 from windage.agents.loop import LoopAgent
 from windage.inputs import as_real
 from windage.spaces import StateActions
@@ -16,6 +17,7 @@ from windage.streams import key
 __all__ = ["DifferentialQ"]
 
 
+@fixed("rate", "gain_rate", "exploration")
 class DifferentialQ(LoopAgent):
     """Model-free and cheap: a table of values relative to the gain, both tracked as they drift.
 

@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Self
 
 from windage.agents.base import Agent
 from windage.agents.blob import unpack
+from windage.agents.fixed import fixed
 from windage.agents.relay import Relay
 from windage.errors import InputError, StateError
 from windage.inputs import LAST_TIME, as_integer
@@ -15,6 +16,7 @@ from windage.spaces import StateActions
 __all__ = ["Doubling"]
 
 
+@fixed("first")
 class Doubling(Relay):
     """An agent for an unknown horizon: `make_agent(T)` for T = first, 2 first, 4 first, ...
 

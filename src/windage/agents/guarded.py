@@ -21,7 +21,7 @@ from windage.agents.forgetting import Forgetting, GuardedExplanation, explained
 from windage.agents.multiscale import declared, undeclared
 from windage.agents.swucrl2cw import SWUCRL2CW
 from windage.agents.thinker import Constants, Thinker
-from windage.errors import CallOrderError
+from windage.errors import CallOrderError, InputError
 from windage.inputs import as_horizon, as_seed
 from windage.learn.radii import Radii
 from windage.learn.scales import windows_for
@@ -145,7 +145,7 @@ class MultiScaleGuarded(BORL):
     ) -> None:
         self._thinker = Thinker(
             as_space(space),
-            as_horizon(horizon),
+            as_horizon(horizon, error=InputError),
             windows_for(space, horizon, self.constants.base),
             self.constants,
             as_seed(seed),

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from windage.agents.bandits import BanditAgent
+from windage.agents.bandits import BanditAgent, needed, warn_of_states
 from windage.agents.blob import array_like
+from windage.agents.fixed import fixed
 from windage.inputs import LAST_TIME, as_integer, as_real, require_memory
 from windage.learn import tuning
 from windage.spaces import StateActions
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["DUCB", "SWUCB", "UCB1"]
 
 
+@fixed("exploration")
 class UCB1(BanditAgent):
     """Plays the arm with the largest mean + sqrt(2 ln n / N), n samples in all and N of the arm.
 
@@ -60,6 +62,7 @@ class UCB1(BanditAgent):
         super().__init__(space, horizon=horizon, seed=seed, reward_range=reward_range)
         self.exploration = as_real(exploration, "exploration", low=0.0)
         self._table: Bounds = self._bounds()
+        warn_of_states(self)
 
     def _bounds(self) -> Bounds:
         return self._blank()
@@ -134,6 +137,7 @@ _COUNTS = ("visits", "sums", "lost", "clock")
 _RINGS = ("ring_pair", "ring_reward")
 
 
+@fixed("changes")
 class ForgettingUCB(UCB1):
     """What SW-UCB and D-UCB share: a number that is tuned to l known changes."""
 
@@ -146,11 +150,13 @@ class ForgettingUCB(UCB1):
         space: StateActions,
         *,
         horizon: int,
-        changes: int = 1,
+        changes: int | None = None,
         exploration: float = 0.6,
         **options: Any,
     ) -> None:
-        self.changes = as_integer(changes, "changes", low=0, high=LAST_TIME)
+        if changes is not None:
+            changes = as_integer(changes, "changes", low=0, high=LAST_TIME)
+        self.changes = changes
         super().__init__(space, horizon=horizon, exploration=exploration, **options)
 
     def configuration(self) -> dict[str, Any]:
@@ -159,6 +165,7 @@ class ForgettingUCB(UCB1):
         return super().configuration() | {number: getattr(self, number), "changes": self.changes}
 
 
+@fixed("window")
 class SWUCB(ForgettingUCB):
     """SW-UCB: the mean of the last samples + sqrt(xi ln(min(t, W)) / N), for l known changes.
 
@@ -167,7 +174,7 @@ class SWUCB(ForgettingUCB):
     window
         W, how many of the last samples count; if not given, 2 sqrt(T ln T / l).
     changes
-        l; with 0 the window is T, and nothing is forgotten.
+        l, needed without a window; with 0 that is T, and nothing is forgotten.
     exploration
         xi.
     reward_range
@@ -190,13 +197,15 @@ class SWUCB(ForgettingUCB):
         super().__init__(space, horizon=horizon, **options)
 
     def _bounds(self) -> Bounds:
-        T, l, window = self.horizon, self.changes, self._given  # noqa: E741 - the paper's letter
+        T, window = self.horizon, self._given
         if window is None:
+            l = needed(self.changes, "changes", "window")  # noqa: E741 - the paper's letter
             window = tuning.as_window(2.0 * math.sqrt(T * math.log(T) / l) if l > 0 else T, T)
         self.window = as_integer(window, "window", low=1, high=LAST_TIME)
         return self._blank(window=self.window)
 
 
+@fixed("discount")
 class DUCB(ForgettingUCB):
     """D-UCB: discounted means + 2 sqrt(xi ln n / N), n and N discounted too, for l known changes.
 
@@ -206,7 +215,7 @@ class DUCB(ForgettingUCB):
         gamma, the weight of a sample relative to the one after it; if not given,
         1 - sqrt(l / T) / 4.
     changes
-        l; with 0 nothing is forgotten.
+        l, needed without a discount; with 0 nothing is forgotten.
     exploration
         xi.
     reward_range
@@ -231,6 +240,7 @@ class DUCB(ForgettingUCB):
     def _bounds(self) -> Bounds:
         discount = self._given
         if discount is None:
-            discount = 1.0 - math.sqrt(min(1.0, self.changes / self.horizon)) / 4.0
+            l = needed(self.changes, "changes", "discount")  # noqa: E741 - the paper's letter
+            discount = 1.0 - math.sqrt(min(1.0, l / self.horizon)) / 4.0
         self.discount = as_real(discount, "discount", low=0.0, high=1.0, open_low=True)
         return self._blank(discount=self.discount, scale=2.0)

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from windage.agents.base import Agent
 from windage.agents.blob import unpack
+from windage.agents.fixed import fixed
 from windage.drift import Blend, DriftingMDP
 from windage.drift.files import fingerprint
 from windage.errors import InputError, StateError
@@ -38,6 +39,7 @@ _CELLS = 1 << 22
 """The largest table of policies, and the most numbers of kernels held at a time."""
 
 
+@fixed("problem")
 class InformedAgent(Agent):
     """An agent that is told the model it acts in.
 

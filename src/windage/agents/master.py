@@ -27,6 +27,7 @@ from windage.agents.alarms import Alarms, Following, Reach, Restart, Restarts, T
 from windage.agents.base import Agent, Budgets, quietly
 from windage.agents.copies import Copy, LiveCopy, MasterExplanation, Planned, starts
 from windage.agents.episodes import Episode
+from windage.agents.fixed import fixed
 from windage.agents.ucrl2 import AdaptiveUCRL
 from windage.errors import CallOrderError, InputError
 from windage.inputs import as_real, require_memory
@@ -37,6 +38,7 @@ from windage.streams import key
 __all__ = ["MASTER"]
 
 
+@fixed("diameter", "delta", "radii", "ties", "slack")
 class MASTER(Agent):
     """MASTER over UCRL with adaptive widening, for models that drift by amounts nobody knows.
 

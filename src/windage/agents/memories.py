@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from windage.agents.base import Budgets, warn
 from windage.agents.episodic import EpisodicAgent
+from windage.agents.fixed import fixed
 from windage.agents.pace import Pace
 from windage.errors import InputError, ParameterWarning
 from windage.inputs import LAST_TIME, as_horizon, as_integer, require_memory
@@ -21,6 +22,7 @@ from windage.spaces import StateActions
 __all__ = ["Restarted", "Windowed", "cubic_restarts", "restart_times"]
 
 
+@fixed("window")
 class Windowed(EpisodicAgent):
     """A learner that remembers the last `window` samples."""
 
@@ -36,6 +38,7 @@ class Windowed(EpisodicAgent):
         return super().configuration() | {"window": self.window}
 
 
+@fixed("restarts")
 class Restarted(EpisodicAgent):
     """A learner that forgets everything at the times `restarts`."""
 
@@ -92,7 +95,7 @@ def cubic_restarts(changes: int, horizon: int) -> NDArray[np.int64]:
     >>> cubic_restarts(2, 20).tolist()
     [2, 7, 16]
     """
-    T = as_horizon(horizon)
+    T = as_horizon(horizon, error=InputError)
     l = as_integer(changes, "changes", low=0, high=T)  # noqa: E741 - the paper's letter
     if l == 0:
         return np.empty(0, np.int64)
@@ -111,7 +114,7 @@ def cubic_restarts(changes: int, horizon: int) -> NDArray[np.int64]:
 
 def restart_times(value: ArrayLike | int, horizon: int) -> NDArray[np.int64]:
     """Return the times of restarts: those given, or all multiples of a period plus 1."""
-    T = as_horizon(horizon)
+    T = as_horizon(horizon, error=InputError)
     if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
         period = as_integer(value, "restarts", low=1)
         require_memory(8 * (T // period), "restarts", fix="choose a longer period")

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from windage.agents.base import warn
 from windage.agents.episodic import EpisodicAgent
 from windage.agents.explain import Explanation, reports
+from windage.agents.fixed import fixed
 from windage.agents.pace import Pace
 from windage.errors import CallOrderError, InputError, ParameterWarning
 from windage.inputs import as_choice, as_real, require_memory
@@ -27,6 +28,7 @@ __all__ = ["OptimisticAgent"]
 TIES = ("lowest", "random", "previous", "sampled")
 
 
+@fixed("delta", "radii", "ties", "slack", "warm_start", "clip")
 class OptimisticAgent(EpisodicAgent):
     """A learner that plays the best policy of the best plausible model, episode by episode.
 

@@ -36,6 +36,7 @@ from typing import Any, ClassVar, Self
 from numpy.typing import ArrayLike
 
 from windage.agents.base import Budgets
+from windage.agents.fixed import fixed
 from windage.agents.pace import Pace
 from windage.agents.swucrl2cw import SWUCRL2CW
 from windage.agents.tuned import chosen, tunings
@@ -55,6 +56,7 @@ than 4 the slack excludes, at a million steps, actions that window PSRL is right
 """
 
 
+@fixed("episodes")
 class PracticalSWUCRL2CW(SWUCRL2CW):
     """SWUCRL2-CW with Laplace radii and posterior-sampled actions within a slack.
 

@@ -16,6 +16,7 @@ import numpy as np
 
 from windage.agents.base import Budgets
 from windage.agents.episodic import EpisodicAgent
+from windage.agents.fixed import fixed
 from windage.agents.memories import Restarted, Windowed
 from windage.agents.pace import Pace
 from windage.agents.tuned import chosen, tunings
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["PSRL", "SWPSRL", "RestartedPSRL"]
 
 
+@fixed("prior", "episodes")
 class PSRL(EpisodicAgent):
     """PSRL with all history, for models that stay as they are.
 

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from windage.agents.base import Budgets
+from windage.agents.fixed import fixed
 from windage.agents.memories import Restarted, cubic_restarts, restart_times
 from windage.agents.optimistic import OptimisticAgent
 from windage.agents.pace import Pace
@@ -56,6 +57,7 @@ class RestartedUCRL2(Restarted, UCRL2):
         return cls(space, horizon=horizon, restarts=cubic_restarts(changes, horizon), **options)
 
 
+@fixed("restarts", "reward_variation", "transition_variation")
 class VariationAwareUCRL(OptimisticAgent):
     """UCRL with restarts whose sets are as much wider as the model varies in each phase.
 
@@ -129,7 +131,7 @@ class VariationAwareUCRL(OptimisticAgent):
         cls, space: StateActions, *, horizon: int, budgets: Budgets, **options: Any
     ) -> Self:
         """Return the agent with phases of ceil(i^2 / V^2) steps, V = B_r + B_p of the model."""
-        T = as_horizon(horizon)
+        T = as_horizon(horizon, error=InputError)
         if not hasattr(budgets, "between"):
             raise InputError(
                 f"{budgets!r} does not tell the variation of a phase",

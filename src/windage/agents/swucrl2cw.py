@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from windage.agents.base import Budgets, KnownBudgets, warn
+from windage.agents.fixed import fixed
 from windage.agents.optimistic import OptimisticAgent
 from windage.agents.pace import Pace
 from windage.agents.tuned import chosen, tunings
@@ -32,6 +33,7 @@ from windage.spaces import StateActions, as_space
 __all__ = ["SWUCRL2", "SWUCRL2CW"]
 
 
+@fixed("window", "widening", "boundary")
 class SWUCRL2CW(OptimisticAgent):
     """SWUCRL2-CW (Cheung, Simchi-Levi, Zhu 2020), for models that drift within known budgets.
 

@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from windage.agents.base import Budgets
+from windage.agents.fixed import fixed
 from windage.agents.memories import Windowed
 from windage.agents.optimistic import OptimisticAgent
 from windage.agents.pace import Pace
@@ -126,7 +127,7 @@ class SWUCRL(Windowed, UCRL2):
         **options: Any,
     ) -> Self:
         """Return the agent with W* = (16.53 T D S sqrt(A ln(T/delta)) / l)^(2/3)."""
-        T = as_horizon(horizon)
+        T = as_horizon(horizon, error=InputError)
         l = as_integer(changes, "changes", low=0)  # noqa: E741 - the paper's letter
         D = max(1.0, as_real(diameter, "diameter", low=0.0))  # one state has 0, and W* would be 0
         level = as_real(delta, "delta", low=0.0, high=1.0, open_low=True, open_high=True)
@@ -187,6 +188,7 @@ class UCRL2B(UCRL2):
         super().__init__(space, horizon=horizon, clip=clip, **options)
 
 
+@fixed("diameter", "ladder")
 class AdaptiveUCRL(UCRL2):
     """UCRL whose widening adapts to a bound on the span: the base learner of MASTER.
 

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from windage.agents.bandits import BanditAgent
+from windage.agents.bandits import BanditAgent, needed, warn_of_states
 from windage.agents.base import warn
 from windage.agents.blob import array_like
+from windage.agents.fixed import fixed
 from windage.errors import GuaranteeWarning, InputError
 from windage.inputs import LAST_TIME, as_integer, as_real
 from windage.masters.base import make_bank, too_mixed
@@ -81,6 +82,7 @@ class WeightsAgent(BanditAgent):
 _SCORES = ("scores", "lost", "rounds")
 
 
+@fixed("batch", "variation")
 class REXP3(WeightsAgent):
     """REXP3: EXP3, started anew after every batch, for a known variation V of the rewards.
 
@@ -90,7 +92,8 @@ class REXP3(WeightsAgent):
         How many visits of a state a batch lasts; a number, or one for each state. If not given,
         ceil((K ln K)^(1/3) (T / V)^(2/3)) for K actions, at most T.
     variation
-        V, in units of the rewards; with 0 there is one batch, and nothing is forgotten.
+        V, in units of the rewards, needed without a batch; with 0 there is one batch, and nothing
+        is forgotten.
     reward_range
         (lowest, highest) reward: others are refused, and rewards are scaled from it to [0, 1]. If
         not given, rewards outside [0, 1] are clipped.
@@ -114,17 +117,17 @@ class REXP3(WeightsAgent):
         *,
         horizon: int,
         batch: ArrayLike | None = None,
-        variation: float = 1.0,
+        variation: float | None = None,
         reward_range: tuple[float, float] | None = None,
         seed: int = 0,
     ) -> None:
         from windage.kernels.masters import GAINS
 
         super().__init__(space, horizon=horizon, seed=seed, reward_range=reward_range)
-        self.variation = as_real(variation, "variation", low=0.0)
+        self.variation = None if variation is None else as_real(variation, "variation", low=0.0)
         counts = self.space.counts.tolist()
         if batch is None:
-            V = self.variation / self._scale.width
+            V = needed(self.variation, "variation", "batch") / self._scale.width
             batch = [_batch(K, self.horizon, V) for K in counts]
         self.batch = _batches(batch, self.space)
         raw = [mixing(K, n) for K, n in zip(counts, self.batch.tolist(), strict=True)]
@@ -133,12 +136,14 @@ class REXP3(WeightsAgent):
         if raw[s] > 1.0:
             text = too_mixed(self.id, counts[s], int(self.batch[s]), raw[s])
             warn(text, GuaranteeWarning, stacklevel=2)
+        warn_of_states(self)
 
     def configuration(self) -> dict[str, Any]:
         """Return the arguments this agent was made with, as plain data."""
         return super().configuration() | {"batch": self.batch.tolist(), "variation": self.variation}
 
 
+@fixed("changes")
 class EXP3S(WeightsAgent):
     """EXP3.S: EXP3 that gives every arm e / (K T) of all weight each time, for l known changes.
 
@@ -170,20 +175,22 @@ class EXP3S(WeightsAgent):
         space: StateActions,
         *,
         horizon: int,
-        changes: int = 1,
+        changes: int | None = None,
         reward_range: tuple[float, float] | None = None,
         seed: int = 0,
     ) -> None:
         from windage.kernels.masters import SHARED
 
         super().__init__(space, horizon=horizon, seed=seed, reward_range=reward_range)
-        self.changes = l = as_integer(changes, "changes", low=0, high=LAST_TIME)  # noqa: E741
+        known = needed(changes, "changes", "changes")
+        self.changes = l = as_integer(known, "changes", low=0, high=LAST_TIME)  # noqa: E741
         T, counts = self.horizon, self.space.counts
         raw = [shared_mixing(K, T, l) for K in counts.tolist()]
         self._table = self._weights(SHARED, raw, LAST_TIME, share=math.e / (counts * T))
         if max(raw) > 1.0:
             text = too_mixed(self.id, int(counts[np.argmax(raw)]), T, max(raw))
             warn(text, GuaranteeWarning, stacklevel=2)
+        warn_of_states(self)
 
     def configuration(self) -> dict[str, Any]:
         """Return the arguments this agent was made with, as plain data."""

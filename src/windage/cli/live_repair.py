@@ -138,6 +138,7 @@ def switch(
 def _made(base: Base, agent: str | None, options: dict[str, Any]) -> Agent:
     """Return the agent of a journal with other parameters, or another agent."""
     import windage as wd
+    from windage.inputs import require_parameter
 
     saved = base.switched.saved if base.switched else base.created.saved
     if saved.agent == wd.Doubling.id:
@@ -152,12 +153,7 @@ def _made(base: Base, agent: str | None, options: dict[str, Any]) -> Agent:
         shared = {name: configuration[name] for name in ("horizon", "seed", "reward_range")}
         return wd.agents.make(agent, base.space(), **(shared | options))
     for option in options:
-        if option not in configuration or option == "space":
-            raise InputError(
-                "no such parameter",
-                field=f"{saved.agent}.{option}",
-                fix="one of: " + ", ".join(name for name in configuration if name != "space"),
-            )
+        require_parameter(option, configuration.keys() - {"space"}, saved.agent)
     given = kind._options(configuration | options)
     given.pop("space")
     return kind(base.space(), **given)

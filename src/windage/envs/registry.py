@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from windage.drift import DriftingMDP
 from windage.errors import InputError
-from windage.inputs import as_choice
+from windage.inputs import require_parameter
 
 __all__ = ["Environment", "Facts", "register"]
 
@@ -64,11 +64,7 @@ class Environment:
     def check(self, options: dict[str, Any]) -> None:
         """Refuse a parameter the environment does not have, with a suggestion."""
         for option in options:
-            if option not in self.parameters:
-                try:
-                    as_choice(option, f"{self.name}.{option}", self.parameters)
-                except InputError as err:
-                    raise InputError("no such parameter", field=err.field, fix=err.fix) from None
+            require_parameter(option, self.parameters, self.name)
 
 
 REGISTERED: dict[str, Environment] = {}

@@ -173,7 +173,7 @@ class Radii:
     def rules(self, space: StateActions, horizon: int, delta: float) -> Reals:
         """Return the rows that `kernels.radii.radius` reads: rewards, then transitions."""
         as_space(space)
-        T = as_horizon(horizon)
+        T = as_horizon(horizon, error=InputError)
         level = Decimal(as_real(delta, "delta", low=0, high=1, open_low=True, open_high=True))
         rows = formula(self.kind, self.bounded, space.n_states, space.n_pairs, T, level)
         scales = (self.reward_scale, self.transition_scale)

@@ -20,6 +20,7 @@ __all__ = [
     "as_window",
     "bandit",
     "borl_grid",
+    "checked",
     "knowing_diameter",
     "oblivious",
     "optimal_widening",
@@ -29,6 +30,7 @@ __all__ = [
 ]
 
 _MOST_WIDENING = 2.0  # the L1 diameter of the simplex
+_ROUNDING = 1 + 1e-9  # sums of T steps are rounded
 
 
 class Tuning(NamedTuple):
@@ -79,7 +81,7 @@ def optimal_window(space: StateActions, T: int, Br: float, Bp: float) -> float:
     >>> print(f"{optimal_window(space, 100_000, 1.0, 1.0):.3f}")
     5084.606
     """
-    S, A, T, Br, Bp = _checked(space, T, Br, Bp)
+    S, A, T, Br, Bp = checked(space, T, Br, Bp)
     return window_of(S, A, T, Br + Bp)
 
 
@@ -90,7 +92,7 @@ def optimal_widening(space: StateActions, T: int, Br: float, Bp: float) -> float
     >>> print(f"{optimal_widening(space, 100_000, 1.0, 1.0):.4f}")
     0.3189
     """
-    S, A, T, Br, Bp = _checked(space, T, Br, Bp)
+    S, A, T, Br, Bp = checked(space, T, Br, Bp)
     return math.sqrt((Bp + 1) * window_of(S, A, T, Br + Bp) / T)
 
 
@@ -100,7 +102,7 @@ def oblivious(space: StateActions, T: int) -> Tuning:
     >>> print(f"{oblivious(StateActions.uniform(states=6, actions=2), 100_000).widening:.4f}")
     0.1215
     """
-    S, A, T, _, _ = _checked(space, T, 0.0, 0.0)
+    S, A, T, _, _ = checked(space, T, 0.0, 0.0)
     window = math.cbrt(S) ** 2 * math.sqrt(A * T)
     return Tuning(window, math.sqrt(window / T))
 
@@ -114,7 +116,7 @@ def slack(space: StateActions, T: int, Br: float = 0.0, Bp: float = 0.0) -> floa
     >>> print(f"{slack(StateActions.uniform(states=2, actions=2), 5000, 3.2, 3.2):.3f}")
     0.440
     """
-    S, A, T, Br, Bp = _checked(space, T, Br, Bp)
+    S, A, T, Br, Bp = checked(space, T, Br, Bp)
     if S == 1:
         return max(math.cbrt(A * Br / T), math.sqrt(A / T))
     return math.cbrt(S) ** 2 * math.sqrt(A) * math.sqrt(math.sqrt((Br + Bp + 1) / T))
@@ -128,7 +130,7 @@ def bandit(space: StateActions, T: int, Br: float) -> Tuning:
     >>> bandit(StateActions([8]), 1000, 1.0).window
     200.0
     """
-    S, A, T, Br, _ = _checked(space, T, Br, 0.0)
+    S, A, T, Br, _ = checked(space, T, Br, 0.0)
     if S > 1:
         raise InputError(
             f"a bandit has one state, this space has {S}",
@@ -141,7 +143,7 @@ def bandit(space: StateActions, T: int, Br: float) -> Tuning:
 
 def sharper(space: StateActions, T: int, Br: float, Bp: float) -> Tuning:
     """Return W = S (A T / (B + 1))^(1/2) and its eta: S^(1/2) for S^(2/3) if T >= S^2 A B."""
-    S, A, T, Br, Bp = _checked(space, T, Br, Bp)
+    S, A, T, Br, Bp = checked(space, T, Br, Bp)
     window = S * math.sqrt(A * T / (Br + Bp + 1))
     return Tuning(window, math.sqrt((Bp + 1) * window / T), S * S * A * (Br + Bp) <= T)
 
@@ -152,7 +154,7 @@ def knowing_diameter(space: StateActions, T: int, Br: float, Bp: float, diameter
     W = S (A D T / (B_p + 1))^(1/2), eta = ((B_p + 1) W / (D T))^(1/2). The drift of rewards must
     not dominate either: B_r W is at most the term D S A^(1/2) T / W^(1/2).
     """
-    S, A, T, Br, Bp = _checked(space, T, Br, Bp)
+    S, A, T, Br, Bp = checked(space, T, Br, Bp)
     D = as_real(diameter, "diameter", low=0, open_low=True)
     window = S * math.sqrt(A * D * T / (Bp + 1))
     widening = math.sqrt((Bp + 1) * window / (D * T))
@@ -171,7 +173,7 @@ def borl_grid(space: StateActions, T: int) -> Grid:
     >>> [round(eta, 2) for eta in grid.widenings]
     [2.0, 1.04, 0.35, 0.12, 0.04, 0.01, 0.0]
     """
-    S, A, T, _, _ = _checked(space, T, 0.0, 0.0)
+    S, A, T, _, _ = checked(space, T, 0.0, 0.0)
     H = window_of(S, A, T, 0.0)
     low = 1 / (2 * math.sqrt(T))  # Phi
     steps, falls = (max(1, math.floor(math.log(x))) for x in (H, 1 / low))
@@ -197,7 +199,7 @@ def as_window(real: float, horizon: int) -> int:
     >>> as_window(20439.1, horizon=10_000), as_window(0.2, horizon=10_000)
     (10000, 1)
     """
-    T = as_horizon(horizon)
+    T = as_horizon(horizon, error=InputError)
     return min(T, max(1, round(as_real(real, "window", low=0))))
 
 
@@ -206,15 +208,28 @@ def as_widening(real: float) -> float:
     return min(_MOST_WIDENING, as_real(real, "widening", low=0))
 
 
-def _checked(
+def checked(
     space: StateActions, T: object, Br: object, Bp: object
 ) -> tuple[int, float, int, float, float]:
     """Return S, A, T, B_r, B_p, or say which of them is wrong."""
     as_space(space)
+    steps = as_horizon(T, error=InputError)
     return (
         space.n_states,
         space.mean_actions,
-        as_horizon(T),
-        as_real(Br, "reward_budget", low=0),
-        as_real(Bp, "transition_budget", low=0),
+        steps,
+        _budget(Br, "reward_budget", steps - 1, steps),
+        _budget(Bp, "transition_budget", 2 * (steps - 1), steps),
     )
+
+
+def _budget(value: object, field: str, most: int, T: int) -> float:
+    """Return a budget that a model can use up: a step moves rewards by 1, rows by 2 at the most."""
+    budget = as_real(value, field, low=0)
+    if budget > most * _ROUNDING:
+        raise InputError(
+            f"{budget:g}: no model drifts that much in T = {T:,} steps",
+            field=field,
+            fix=f"pass a number from 0 to {most:,}, or a longer horizon",
+        )
+    return budget

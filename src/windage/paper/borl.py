@@ -52,8 +52,7 @@ def counterfactual(model: DriftingMDP, agent: BORL, run: Any) -> Reals:
     """Return what every arm would have earned in every block: [block, arm], mean rewards summed."""
     blocks = agent.blocks
     found = np.empty((len(blocks), len(agent.arms)))
-    for i, start in enumerate(blocks.start.tolist()):
-        steps = min(blocks.length, model.horizon - start + 1)
+    for i, (start, steps) in enumerate((block.start, block.length) for block in blocks):
         state = int(run.states[start - 1])
         known: dict[tuple[int, float], float] = {}  # arms may be listed twice
         for k, arm in enumerate(agent.arms):

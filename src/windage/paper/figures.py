@@ -99,7 +99,7 @@ def _table(agent: BORL) -> Table:
             [
                 str(i + 1), f"{block.start:,}", f"{block.window:,}", f"{block.widening:.3g}",
                 f"{block.probability:.4f}",
-                "-" if np.isnan(block.reward) else f"{block.reward:.3f}",
+                f"{block.reward:.3f}" if block.told else "-",
             ]
             for i, block in enumerate(agent.blocks)
         ],
@@ -115,23 +115,23 @@ def _bare(panel: Axes, title: str) -> None:
 def _borl(panel: Axes, agent: BORL) -> None:
     """Draw the master above, a fresh learner in every block, and what each tells the other."""
     T, blocks = agent.horizon, agent.blocks
-    _bare(panel, f"Structure of BORL: {len(blocks)} blocks of H = {blocks.length} steps, "
+    _bare(panel, f"Structure of BORL: {len(blocks)} blocks of H = {blocks.block_length} steps, "
           f"{len(agent.arms)} arms")  # fmt: skip
     panel.broken_barh([(1, T)], (2.0, 0.55), color=COLOURS[0], alpha=0.85)
     panel.text(T / 2, 2.275, "EXP3.P: one arm (W, eta) for each block", ha="center", va="center",
                color="#FFFFFF", fontsize=11)  # fmt: skip
     for i in range(len(blocks)):
         block = blocks[i]
-        width = min(blocks.length, T - block.start + 1)
+        width = block.length
         panel.broken_barh([(block.start, width * 0.94)], (0.3, 0.8),
-                          color=COLOURS[4], alpha=0.35 + 0.6 * block.window / blocks.length
-                          if block.window <= blocks.length else 0.95)  # fmt: skip
+                          color=COLOURS[4], alpha=0.35 + 0.6 * block.window / blocks.block_length
+                          if block.window <= blocks.block_length else 0.95)  # fmt: skip
         middle = block.start + width / 2
         panel.text(middle, 0.7, f"W = {block.window:,}\neta = {block.widening:.2g}", ha="center",
-                   va="center", fontsize=8.5 if width == blocks.length else 6.5)  # fmt: skip
+                   va="center", fontsize=8.5 if width == blocks.block_length else 6.5)  # fmt: skip
         panel.annotate("", (middle - width / 7, 1.12), (middle - width / 7, 1.98),
                        arrowprops={"arrowstyle": "-|>", "color": "#404040"})  # fmt: skip
-        if not np.isnan(block.reward):
+        if block.told:
             panel.annotate("", (middle + width / 7, 1.98), (middle + width / 7, 1.12),
                            arrowprops={"arrowstyle": "-|>", "color": COLOURS[1]})  # fmt: skip
             panel.text(middle + width / 6, 1.55, f"{block.reward:.2f}", fontsize=8.5,

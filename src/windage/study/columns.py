@@ -196,7 +196,7 @@ def blocks(agent: Any) -> dict[str, Any]:
     played = agent.blocks
     return {
         "block_arm": played.arm,
-        "block_reward": played.reward,
+        "block_reward": np.where(played.told, played.reward, math.nan),
         "block_probabilities": played.probabilities.tolist(),
         "arm_window": [W for W, _ in agent.arms],
         "arm_widening": [eta for _, eta in agent.arms],

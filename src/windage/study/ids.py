@@ -15,13 +15,11 @@ from typing import Any
 from windage import agents, envs
 from windage.agents import own
 from windage.errors import InputError, StateError
-from windage.inputs import as_choice
 
 __all__ = [
     "agent_kind",
     "agent_parameters",
     "environment_parameters",
-    "require_parameter",
     "require_same_source",
     "source_digest",
     "versioned",
@@ -80,19 +78,6 @@ def require_same_source(kind: Any, id: str, digest: str) -> None:  # noqa: A002
             field=id,
             fix="give all workers the same file, and start the study again",
         )
-
-
-def require_parameter(name: str, known: dict[str, Any], field: str) -> None:
-    """Refuse a parameter that is not one, with a suggestion."""
-    try:
-        as_choice(name, field, known)
-    except InputError as err:
-        near = err.fix.split("'")[1] if "did you mean" in err.fix else ""
-        hint = f"; did you mean {near}?" if near else ""
-        listed = ", ".join(sorted(known)) or "it has none"
-        raise InputError(
-            f"no such parameter{hint}", field=f"{field}.{name}", fix=f"one of: {listed}"
-        ) from None
 
 
 def _signature(kind: Any, field: str) -> dict[str, Any]:

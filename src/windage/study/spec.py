@@ -21,7 +21,7 @@ import msgspec
 
 from windage.agents import own
 from windage.errors import InputError, WindageError
-from windage.inputs import as_horizon, as_name, as_seed, shown
+from windage.inputs import as_horizon, as_name, as_seed, require_parameter, shown
 from windage.study import ids, kinds
 from windage.study.kinds import World
 from windage.study.labels import Entry, labelled
@@ -250,7 +250,7 @@ def _id(table: dict[str, Any], place: str, parameters: Any) -> str:
                 fix="leave it out; `horizon` and `seeds` stand at the top of the file",
             )
         if name not in reserved:
-            ids.require_parameter(name, known, place)
+            require_parameter(name, known, place)
     return id
 
 

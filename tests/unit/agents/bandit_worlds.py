@@ -12,6 +12,7 @@ from windage.streams import stream
 
 KINDS = [UCB1, SWUCB, DUCB, REXP3, EXP3S, BOB]
 SPACE = wd.StateActions([3, 1, 2])
+TOLD = {SWUCB: {"changes": 1}, DUCB: {"changes": 1}, EXP3S: {"changes": 1}, REXP3: {"variation": 1}}
 
 
 def small(T, noise="beta"):
@@ -26,4 +27,4 @@ def small(T, noise="beta"):
 def quiet(kind, T, reward_range):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", wd.GuaranteeWarning)
-        return kind(SPACE, horizon=T, reward_range=reward_range, seed=2)
+        return kind(SPACE, horizon=T, reward_range=reward_range, seed=2, **TOLD.get(kind, {}))

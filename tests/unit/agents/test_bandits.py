@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import math
+import re
 import warnings
+from functools import partial
 
 import numpy as np
 import pytest
 
 import windage as wd
-from tests.unit.agents.bandit_worlds import KINDS, SPACE, small
+from tests.unit.agents.bandit_worlds import KINDS, SPACE, TOLD, small
 from windage.agents import BOB, DUCB, EXP3S, REXP3, SWUCB, UCB1
 from windage.testing import check_agent
+
+# what they say with several states has a test of its own in test_bandits.py
+pytestmark = pytest.mark.filterwarnings("ignore:.* is a bandit:windage.errors.GuaranteeWarning")
 
 # --- tuning --------------------------------------------------------------------------------------
 
@@ -33,7 +38,7 @@ def test_what_they_are_tuned_to():
     }  # fmt: skip
 
 
-def test_without_budgets_one_change_or_a_variation_of_one():
+def test_a_fact_is_told_or_asked_for_but_never_made_up():
     T, space = 10_000, wd.StateActions([3])
     for kind, name, value in (
         (SWUCB, "window", round(2 * math.sqrt(T * math.log(T)))),
@@ -41,17 +46,41 @@ def test_without_budgets_one_change_or_a_variation_of_one():
         (EXP3S, "changes", 1),
         (REXP3, "batch", [math.ceil((3 * math.log(3)) ** (1 / 3) * T ** (2 / 3))]),
     ):
-        agent = kind.configured(space, horizon=T)
-        assert np.array_equal(getattr(agent, name), value), kind
-        assert np.array_equal(getattr(kind(space, horizon=T), name), value)
+        fact, ((told, _),) = kind.tunes[1], TOLD[kind].items()
+        assert fact == told
+        for make in (kind, kind.configured, partial(wd.agents.make, kind.id)):
+            with pytest.raises(wd.InputError, match=f"^{name}: .* {fact} of the model") as error:
+                make(space, horizon=T)
+            assert {f"{name}=", f"{fact}="} <= set(re.findall(r"\w+=", error.value.fix))
+            agent = make(space, horizon=T, **TOLD[kind])
+            assert np.array_equal(getattr(agent, name), value), kind
+        assert kind.from_state(agent.state()).state() == agent.state()
         given = kind.configured(space, horizon=T, budgets=Known(), **{name: value})
         assert np.array_equal(getattr(given, name), value)  # what is given is taken
         tuned = kind.configured(space, horizon=T, budgets=Known(), **{name: "tuned"})
         assert not np.array_equal(getattr(tuned, name), value)
-        with pytest.raises(wd.InputError, match=f'{name}: is "tuned", and there are no budgets'):
+        with pytest.raises(wd.InputError, match=f'{name}: is "tuned", and {fact} of the model'):
             kind.configured(space, horizon=T, **{name: "tuned"})
+        if name != fact:
+            given = kind.configured(space, horizon=T, **{name: "tuned"}, **TOLD[kind])
+            assert np.array_equal(getattr(given, name), value)
         with pytest.raises(wd.InputError, match=f"{name}: "):
             kind.configured(space, horizon=T, **{name: "oblivious"})
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_with_several_states_the_bound_says_nothing(kind):
+    """Once an agent, also for BOB, which makes a SW-UCB for every block; one state: no word."""
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always")
+        kind(wd.StateActions([3]), horizon=300, **TOLD.get(kind, {}))
+        assert not heard
+        agent = kind(SPACE, horizon=300, **TOLD.get(kind, {}))
+        wd.run(small(300, "bernoulli"), agent, seed=1)
+        kind.from_state(agent.state())
+    (said,) = (one for one in heard if "is a bandit" in str(one.message))
+    assert issubclass(said.category, wd.GuaranteeWarning)
+    assert f"{kind.id} is a bandit: with 3 states it plays one in each" in str(said.message)
 
 
 def test_a_model_that_does_not_change_is_not_forgotten():
@@ -92,10 +121,14 @@ def quietly(kind):
 @pytest.mark.parametrize("kind", KINDS)
 def test_they_keep_the_contract(kind):
     check_agent(quietly(kind), horizon=1000)
-    check_agent(kind, horizon=200, problem=wd.envs.make("bandit", horizon=200, shape="breaks"))
+
+    def make(space, horizon, seed):
+        return kind(space, horizon=horizon, seed=seed, **TOLD.get(kind, {}))
+
+    check_agent(make, horizon=200, problem=wd.envs.make("bandit", horizon=200, shape="breaks"))
     one = wd.StateActions([1])
     still = wd.DriftingMDP.stationary(wd.MDP(one, [0.5], [[1.0]]), horizon=50)
-    check_agent(kind, horizon=50, problem=still)
+    check_agent(make, horizon=50, problem=still)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -124,7 +157,8 @@ def test_seeds_name_the_draws():
     T = 300
     model = small(T)
     for kind in (REXP3, EXP3S, BOB):
-        paths = [wd.run(model, kind(SPACE, horizon=T, seed=i), seed=1).actions for i in (1, 1, 2)]
+        made = [kind(SPACE, horizon=T, seed=i, **TOLD.get(kind, {})) for i in (1, 1, 2)]
+        paths = [wd.run(model, agent, seed=1).actions for agent in made]
         assert (paths[0] == paths[1]).all()
         assert (paths[0] != paths[2]).any()
 

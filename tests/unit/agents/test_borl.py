@@ -166,7 +166,10 @@ def test_blocks_in_columns():
         rewards += [step[2] for step in looped(agent, 1)]
         blocks = agent.blocks
         assert len(blocks) == math.ceil(n / H)
-        assert np.isnan(blocks.reward).tolist() == [False] * (len(blocks) - 1) + [True]
+        assert blocks.told.tolist() == [True] * (len(blocks) - 1) + [False]
+        assert blocks.length.tolist() == [H] * (len(blocks) - 1) + [n - H * (len(blocks) - 1)]
+        mean = math.fsum(rewards[H * (len(blocks) - 1) :]) / blocks.length[-1]
+        assert blocks.reward[-1] == pytest.approx(mean, abs=1e-14)
     means = [math.fsum(rewards[i : i + H]) / H for i in range(0, 7 * H, H)]
     assert blocks.reward[:-1].tolist() == pytest.approx(means, abs=1e-14)
     assert blocks.start.tolist() == [1, 41, 81, 121, 161, 201, 241, 281]
@@ -175,12 +178,12 @@ def test_blocks_in_columns():
     assert blocks.probabilities[0].tolist() == pytest.approx([1 / 3] * 3, abs=1e-15)
     assert repr(blocks) == "Blocks(8 of 40 steps)"
     for i, block in enumerate(blocks):
-        assert (block.start, block.length, block.arm) == (1 + H * i, H, blocks.arm[i])
+        steps = H if i < 7 else T - 7 * H
+        assert (block.start, block.length, block.arm) == (1 + H * i, steps, blocks.arm[i])
         assert (block.window, block.widening) == FEW[block.arm]
         assert block.probability == blocks.probabilities[i, block.arm]
-        assert block.reward == blocks.reward[i] or i == 7
+        assert (block.reward, block.told) == (blocks.reward[i], i < 7)
     assert blocks[-1].start == 281
-    assert math.isnan(blocks[-1].reward)
     with pytest.raises(IndexError):
         blocks[8]
     blocks.arm[:] = 99

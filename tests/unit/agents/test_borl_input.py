@@ -72,7 +72,7 @@ def test_impossible_options(options, message):
 
 @pytest.mark.parametrize("T", [0, -1, 2.0, None, True, 2**40])
 def test_impossible_horizons(T):
-    with pytest.raises(ModelError, match="^horizon: "):
+    with pytest.raises(InputError, match="^horizon: "):
         make(horizon=T)
     with pytest.raises(ModelError, match="^space: "):
         BORL("space", horizon=10)
@@ -127,7 +127,7 @@ def test_arms_as_people_pass_them():
     """Arrays of integers, generators, lists of lists, widenings that are whole numbers."""
     for arms in ([[15, 1], [70, 0]], np.array([[15, 1], [70, 0]]), iter([(15, 1), (70, 0)])):
         agent = make(arms=arms)
-        assert agent.arms == [(15, 1.0), (70, 0.0)]
+        assert agent.arms == ((15, 1.0), (70, 0.0))
         assert [type(x) for x in agent.arms[0]] == [int, float]
         assert BORL.from_state(agent.state()).arms == agent.arms
 

@@ -51,7 +51,7 @@ class TestParameters:
     @pytest.mark.parametrize("kind", FAMILY)
     def test_those_of_every_agent(self, kind):
         for wrong in (0, -1, 2.0, None, True, 2**40):
-            refused(ModelError, "horizon", make, kind, horizon=wrong)
+            refused(InputError, "horizon", make, kind, horizon=wrong)
         for wrong in (-1, 1.0, None):
             refused(InputError, "seed", make, kind, seed=wrong)
         for wrong in (3, (1, 0), (0, math.inf), (0, 1, 2), "ab"):
@@ -121,8 +121,8 @@ class TestParameters:
             refused(
                 InputError, "changes", wd.RestartedUCRL2.tuned, SPACE, horizon=100, changes=wrong
             )
-        refused(ModelError, "horizon", cubic_restarts, 1, 0)
-        refused(ModelError, "horizon", restart_times, 1, 0)
+        refused(InputError, "horizon", cubic_restarts, 1, 0)
+        refused(InputError, "horizon", restart_times, 1, 0)
 
     def test_what_does_not_fit_in_memory(self):
         """Said before anything is allocated, with the size."""
@@ -187,7 +187,7 @@ class TestParameters:
         }.items():  # fmt: skip
             for wrong in values:
                 refused(InputError, name, wd.SWUCRL.tuned, SPACE, **given | {name: wrong})
-        refused(ModelError, "horizon", wd.SWUCRL.tuned, SPACE, **given | {"horizon": 0})
+        refused(InputError, "horizon", wd.SWUCRL.tuned, SPACE, **given | {"horizon": 0})
         refused(ModelError, "space", wd.SWUCRL.tuned, 3, **given)
 
     def test_practical(self):

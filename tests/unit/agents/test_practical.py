@@ -36,8 +36,13 @@ def bandit_order(A, T, Br):
 
 
 @pytest.mark.parametrize("name", SPACES)
-@pytest.mark.parametrize("T", [1, 777, 5000, 10**6])
-@pytest.mark.parametrize(("Br", "Bp"), [(0.0, 0.0), (3.2, 3.2), (0.0, 0.5), (17.25, 1.0)])
+@pytest.mark.parametrize(
+    ("T", "Br", "Bp"),
+    [
+        (1, 0.0, 0.0),
+        *((T, *B) for T in (777, 5000, 10**6) for B in ((0, 0), (3.2, 3.2), (0, 0.5), (17.25, 1))),
+    ],
+)
 @pytest.mark.filterwarnings("ignore:a widening of 2 makes:windage.errors.ParameterWarning")
 def test_slack_window_and_widening_for_known_budgets(name, T, Br, Bp):
     space = SPACES[name]

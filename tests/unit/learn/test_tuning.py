@@ -48,6 +48,26 @@ def test_theorem_1_and_the_remark_without_budgets(space, T, Br, Bp):
     assert oblivious(space, T).widening == pytest.approx(float(eta), rel=1e-14)
 
 
+def test_budgets_that_no_model_uses_up():
+    """A step moves mean rewards by 1 and rows by 2 at the most, and there are T - 1 of them."""
+    space, T = wd.StateActions([2, 2]), 100
+    for ask in (optimal_window, optimal_widening, sharper):
+        assert ask(space, T, 99.0, 198.0)
+        for Br, Bp, said in (
+            (99.5, 0.0, "reward_budget: 99.5: no model drifts that much in T = 100 .* 0 to 99,"),
+            (0.0, 199, "transition_budget: 199: no model drifts that much in T = 100 .* 0 to 198,"),
+        ):
+            with pytest.raises(wd.InputError, match=said):
+                ask(space, T, Br, Bp)
+    for tuned in (wd.SWUCRL2CW.tuned, wd.SWUCRL2CW.practical):
+        with pytest.raises(wd.InputError, match="^reward_budget: 99.5: no model drifts"):
+            tuned(space, horizon=T, reward_budget=99.5, transition_budget=0.0)
+        with pytest.raises(wd.InputError, match="^transition_budget: 199: no model drifts"):
+            tuned(space, horizon=T, reward_budget=0.0, transition_budget=199)
+    with pytest.raises(wd.InputError, match="^reward_budget: 99.5: no model drifts"):
+        wd.SWUCRL2CW.bandit(wd.StateActions([2]), horizon=T, reward_budget=99.5)
+
+
 @pytest.mark.parametrize(
     ("S", "A", "T", "window", "mean"),
     [

@@ -76,7 +76,7 @@ def test_counterfactual_blocks_are_those_of_borl_with_one_arm():
     assert np.unique(earned[0]).size > 5
     for k in (0, 7, len(agent.arms) - 1):
         alone = make("borl", model, 4, arms=[agent.arms[k]] * 2)
-        first = wd.run(model, alone, seed=4, steps=blocks.length)
+        first = wd.run(model, alone, seed=4, steps=blocks.block_length)
         assert first.total_mean_reward == pytest.approx(earned[0, k], abs=1e-9)
 
 

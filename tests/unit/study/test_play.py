@@ -86,7 +86,7 @@ def test_a_row_is_what_the_library_finds(agent):
         assert row["block_arm"] == made.blocks.arm.tolist()
         assert row["block_reward"][:-1] == made.blocks.reward.tolist()[:-1]
         assert row["block_probabilities"] == made.blocks.probabilities.tolist()
-        assert list(zip(row["arm_window"], row["arm_widening"], strict=True)) == made.arms
+        assert list(zip(row["arm_window"], row["arm_widening"], strict=True)) == list(made.arms)
         assert row["variant"] == "block_length 400"
     else:
         assert row["block_arm"] == row["arm_window"] == row["block_probabilities"] == []
