@@ -82,6 +82,30 @@ def test_an_environment_brings_its_numbers(capsys):
     assert data["transition_budget"] == shorter.budgets().transition
 
 
+def test_a_file_brings_its_numbers_too(here, capsys):
+    world = wd.envs.make("two-state-cosine", horizon=900)
+    world.save("mine.npz")
+    found = []
+    for source in (["two-state-cosine", "-T", "900"], ["mine.npz"]):
+        assert main(["plan", "--json", "--env", *source]) == 0
+        found.append(json.loads(capsys.readouterr().out))
+    assert found[0] == found[1]
+    said = refused(capsys, "plan", "--env", "mine.npz", "-T", "5")
+    assert said == "mine.npz: a file has its own horizon. Fix: leave out -T."
+    assert refused(capsys, "plan", "--env", "gone.npz").startswith("gone.npz: there is no such")
+
+
+def test_a_model_that_falls_apart_has_no_plan(here, capsys):
+    swap, stuck = [[0.0, 1.0], [1.0, 0.0]], [[0.0, 1.0], [0.0, 1.0]]
+    wd.DriftingMDP(
+        wd.StateActions([1, 1]), [1, 5, 6], [[0.1, 0.2]] * 3, [swap, stuck, swap],
+        horizon=9, interpolation="step",
+    ).save("apart.npz")  # fmt: skip
+    said = refused(capsys, "plan", "--env", "apart.npz")
+    assert said.startswith("apart.npz: does not communicate at t=5: no policy leads from s=1 to")
+    assert main(["plan", "--env", "apart.npz", "--diameter", "3"]) == 0  # whoever knows better
+
+
 @pytest.mark.parametrize("env", ["bandit", "inventory"])
 def test_one_state_and_ragged_actions(capsys, env):
     world = wd.envs.make(env)

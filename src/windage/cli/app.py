@@ -8,6 +8,7 @@ import typer
 
 from windage.cli import (
     agent_check,
+    agents,
     catalogue,
     demo,
     explain,
@@ -43,7 +44,7 @@ app.command("report")(report.report)
 app.command("watch")(watch.watch)
 app.command("explain")(explain.explain)
 app.command("envs")(catalogue.envs)
-app.command("agents")(trial.agents)
+app.command("agents")(agents.agents)
 app.command("show")(show.show)
 app.command("check")(models.check)
 app.command("plan")(plan.plan)

@@ -7,14 +7,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from windage.cli.rows import load, print_model, sizes, stretch, variation
+from windage.cli.rows import NO_GUARANTEE, apart, load, print_model, sizes, variation
 from windage.errors import ModelError
 
 if TYPE_CHECKING:
     from windage.drift import Disconnection
     from windage.spaces import StateActions
-
-_STRETCHES = 5
 
 
 def check(
@@ -24,24 +22,17 @@ def check(
     model = load(file)
     holes = model.disconnections()
     if holes:
-        raise _disconnected(file, model.space, holes)
+        raise disconnected(str(file), model.space, holes)
     kind = f"a saved {model.name}" if model.name else "a drifting model"
     print(f"{file}: {kind}, fit for use")
     rows = [*sizes(model), *variation(model.budgets(), None), ["communicates", "at every t", ""]]
     print_model(rows, closed_forms=False)
 
 
-def _disconnected(file: Path, space: StateActions, holes: list[Disconnection]) -> ModelError:
-    stretches = [stretch(hole, space) for hole in holes[:_STRETCHES]]
-    if len(holes) == 1:
-        problem = f"does not communicate {stretches[0]}"
-    else:
-        if len(holes) > _STRETCHES:
-            stretches.append(f"and {len(holes) - _STRETCHES} more")
-        problem = f"does not communicate in {len(holes)} stretches of time, {'; '.join(stretches)}"
+def disconnected(name: str, space: StateActions, holes: list[Disconnection]) -> ModelError:
+    """Return what to raise of a model that falls apart."""
     return ModelError(
-        problem,
-        field=str(file),
-        fix="give an action a way there with positive probability; agents may still run, but no "
-        "guarantee speaks of such a model",
+        apart(holes, space),
+        field=name,
+        fix=f"give an action a way there with positive probability; {NO_GUARANTEE}",
     )

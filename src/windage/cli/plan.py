@@ -7,10 +7,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from windage.cli.models import disconnected
+from windage.cli.rows import file_named, load
 from windage.cli.tables import number, print_table
 from windage.errors import InputError
 
 if TYPE_CHECKING:
+    from windage.drift import DriftingMDP
     from windage.plans import Plan
     from windage.spaces import StateActions
 
@@ -38,7 +41,9 @@ def plan(
     ] = None,
     env: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="Take what is not given from this environment."),
+        typer.Option(
+            metavar="NAME", help="Take what is not given from this environment or .npz model."
+        ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
 ) -> None:
@@ -103,16 +108,13 @@ def _from_environment(
     name: str, states: int | None, actions: str | None, given: dict[str, Any]
 ) -> tuple[StateActions, dict[str, Any]]:
     """Return the space of an environment and what is true of it, but for what was given."""
-    import windage as wd
-
     if states is not None or actions is not None:
         raise InputError(
             "an environment has its own states and actions",
             field="--env",
             fix="leave out --states and --actions, or --env",
         )
-    wanted = {} if given["horizon"] is None else {"horizon": given["horizon"]}
-    model = wd.envs.make(name, **wanted)
+    model = _model(name, given["horizon"])
     budgets = model.budgets()
     known = {
         "horizon": model.horizon,
@@ -121,8 +123,21 @@ def _from_environment(
     }
     known |= {name: value for name, value in given.items() if value is not None}
     if "diameter" not in known:
+        if holes := model.disconnections():
+            raise disconnected(name, model.space, holes)
         known["diameter"] = model.max_diameter().upper
     return model.space, known
+
+
+def _model(name: str, horizon: int | None) -> DriftingMDP:
+    import windage as wd
+
+    file = file_named(name)
+    if file is None:
+        return wd.envs.make(name, **({} if horizon is None else {"horizon": horizon}))
+    if horizon is not None:
+        raise InputError("a file has its own horizon", field=name, fix="leave out -T")
+    return load(file)
 
 
 def _print(found: Plan) -> None:

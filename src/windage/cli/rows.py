@@ -13,8 +13,11 @@ if TYPE_CHECKING:
     from windage.spaces import StateActions
 
 __all__ = [
+    "NO_GUARANTEE",
     "action_range",
+    "apart",
     "communication",
+    "file_named",
     "load",
     "print_model",
     "reason_to_skip_steps",
@@ -23,7 +26,15 @@ __all__ = [
     "variation",
 ]
 
+NO_GUARANTEE = "agents may still run, but no guarantee speaks of such a model"
+
 _MOST_STEPS = 2_000_000  # looked at one by one: some three seconds
+_STRETCHES = 5
+
+
+def file_named(env: str) -> Path | None:
+    """Return the path of a model's file; None for the id of an environment, without . and /."""
+    return Path(env) if "." in env or "/" in env else None
 
 
 def load(file: Path) -> DriftingMDP:
@@ -94,6 +105,16 @@ def stretch(hole: Disconnection, space: StateActions) -> str:
     when = f"t={hole.first}" + (f"..{hole.last}" if hole.last > hole.first else "")
     origin, target = space.describe_state(hole.origin), space.describe_state(hole.target)
     return f"at {when}: no policy leads from {origin} to {target}"
+
+
+def apart(holes: list[Disconnection], space: StateActions) -> str:
+    """Say when a model does not communicate, and between which states."""
+    stretches = [stretch(hole, space) for hole in holes[:_STRETCHES]]
+    if len(holes) == 1:
+        return f"does not communicate {stretches[0]}"
+    if len(holes) > _STRETCHES:
+        stretches.append(f"and {len(holes) - _STRETCHES} more")
+    return f"does not communicate in {len(holes)} stretches of time, {'; '.join(stretches)}"
 
 
 def action_range(actions: list[int]) -> str:

@@ -19,6 +19,7 @@ from windage.cli.places import require_place
 from windage.cli.progress import Progress
 from windage.cli.rows import (
     communication,
+    file_named,
     load,
     print_model,
     reason_to_skip_steps,
@@ -116,14 +117,15 @@ def _find(env: str, parameters: dict[str, Any]) -> tuple[DriftingMDP, Facts | No
     """Return a model, its closed forms, what to call it, and a line on what it is."""
     import windage as wd
 
-    if "." in env or "/" in env:  # no id has either
+    file = file_named(env)
+    if file is not None:
         if parameters:
             raise InputError(
                 f"a file has no parameters, {', '.join(parameters)} cannot be set",
                 field=env,
                 fix="leave out -T and --set, or name an environment",
             )
-        return load(Path(env)), None, Path(env).name, ""
+        return load(file), None, file.name, ""
     model = wd.envs.make(env, **parameters)
     summary = f"{model.name}: {wd.envs.get(env).summary}\n"
     return model, wd.envs.facts(env, **parameters), str(model.name), summary

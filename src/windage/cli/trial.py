@@ -1,17 +1,15 @@
-"""`windage agents` and `windage try`: what agents there are, and one quick run of one of them."""
+"""`windage try`: one quick run of one agent in one environment."""
 
 from __future__ import annotations
 
-import inspect
-import json
 import time
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from windage.cli import rows
+from windage.cli.agents import listed, summary_of
 from windage.cli.places import require_place
 from windage.cli.progress import Progress
 from windage.cli.settings import parse_settings
@@ -32,34 +30,6 @@ _GIVEN = ("space", "horizon", "problem", "budgets", "diameter")  # no option of 
 _LABELS = (
     "radii", "ties", "slack", "window", "widening", "master", "block_length", "prior",
 )  # fmt: skip
-
-
-def agents(
-    name: Annotated[
-        str | None, typer.Argument(metavar="[ID]", help="One agent, to see its parameters.")
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
-) -> None:
-    """List the agents and what each must be told, or the parameters of one."""
-    import windage as wd
-
-    chosen = [name] if name else wd.agents.names()
-    entries = [_entry(one) for one in chosen]
-    if as_json:
-        print(json.dumps(entries, indent=2))
-    elif name:
-        _tell(entries[0])
-    else:
-        cells = [
-            [entry["id"], _listed(entry["told"]), _covered(entry["covers_drift"]), _claim(entry)]
-            for entry in entries
-        ]
-        print_table(["id", "is told", "drift", "bound of the regret (source)"], cells)
-        print_text(
-            "drift: whether the bound covers models that drift; - if there is none. All are told "
-            "T; l: the number of changes, D: a bound on the diameter. Bounds leave out constants."
-        )
-        print_text("`windage agents ID` says what one is and lists its parameters.")
 
 
 def trial(
@@ -101,6 +71,8 @@ def trial(
     require_place(target)
     every = -(-model.horizon // _RECORDED)
     with Progress() as progress:
+        progress("whether it communicates at every t")
+        holes = model.disconnections()
         progress("the optimal gain of every t")
         gains = model.optimal_gains()
         pace = _Pace(progress)
@@ -115,16 +87,18 @@ def trial(
         save_figure(figure, target)
         memory = _draw_memory(learner, title, target)
     print_text(f"{title}: {summary}" if summary else title)
-    print_text(f"{agent}: {_summary(type(learner))}")
+    print_text(f"{agent}: {summary_of(type(learner))}")
     table = [
         *_result(run, regret),
         *_alarms(learner),
         *([name, value] for name, value in labels.items()),
     ]
-    table += [["is told", _listed(told)]] if told or getattr(learner, "told", ()) else []
+    table += [["is told", listed(told)]] if told or getattr(learner, "told", ()) else []
     print_table(["", f"T = {run.steps:,}, seed {seed}"], [*table, ["steps a second", speed]])
     if regret.total < 0:
         print_text(regret.explain())
+    if holes:
+        print_text(f"{title} {rows.apart(holes, model.space)}: {rows.NO_GUARANTEE}")
     print(f"picture: {target}")
     if memory is not None:
         print(f"how fast the world forgets: {memory}")
@@ -222,14 +196,15 @@ def _find(
     """Return a model, what it is in one line, and what to call it."""
     import windage as wd
 
-    if "." in env or "/" in env:  # no id has either
+    file = rows.file_named(env)
+    if file is not None:
         if parameters or horizon is not None:
             raise InputError(
                 "a file has its own horizon and no parameters",
                 field=env,
                 fix="leave out -T and --env-set, or name an environment",
             )
-        return rows.load(Path(env)), "", Path(env).stem
+        return rows.load(file), "", file.stem
     if "horizon" in parameters:
         raise InputError("the horizon is set with -T", field="--env-set", fix="write -T N")
     length = _STEPS if horizon is None else horizon
@@ -251,65 +226,6 @@ def _make(
     given = {"seed": seed} | wd.agents.facts(name, model, **options) | options
     learner = wd.agents.make(name, model.space, horizon=model.horizon, **given)
     return learner, wd.agents.told(name, **given)
-
-
-def _entry(name: str) -> dict[str, Any]:
-    import windage as wd
-
-    kind = wd.agents.resolve(name)
-    parameters = wd.agents.parameters(kind)
-    return {
-        "id": name,
-        "summary": _summary(kind),
-        "told": list(getattr(kind, "told", ())),
-        "covers_drift": getattr(kind, "covers_drift", None),
-        "bound": getattr(kind, "bound", "none"),
-        "source": getattr(kind, "source", f"{kind.__module__}:{kind.__qualname__}"),
-        "parameters": {
-            option: _default(kind, option, parameter) for option, parameter in parameters.items()
-        },
-    }
-
-
-def _tell(entry: dict[str, Any]) -> None:
-    print_text(f"{entry['id']}: {entry['summary']}")
-    print(f"It is told: {_listed(entry['told'])}.")
-    print_text(f"Regret: {_claim(entry)}.")
-    covers = entry["covers_drift"]
-    if covers is not None:
-        print(f"Its guarantee {'covers' if covers else 'does not cover'} models that drift.")
-    else:
-        print("No guarantee is stated.")
-    print_table(["parameter", "default"], list(entry["parameters"].items()))
-    print(f"`windage try ENV {entry['id']} --set NAME=VALUE` runs it.")
-
-
-def _default(kind: type[Any], name: str, parameter: inspect.Parameter) -> str:
-    if name == "problem":
-        return "the model"
-    if name == "radii" and parameter.default is None:
-        return str(getattr(kind, "default_radii", None))
-    if parameter.default is not parameter.empty:
-        return str(parameter.default)
-    told = getattr(kind, "told", ())
-    return f"tuned to {' and '.join(told)}" if told else "must be set"
-
-
-def _claim(entry: dict[str, Any]) -> str:
-    source = f" ({entry['source']})" if entry["source"] else ""
-    return f"{entry['bound']}{source}"
-
-
-def _summary(kind: type) -> str:
-    return (inspect.getdoc(kind) or kind.__name__).splitlines()[0]
-
-
-def _listed(told: Sequence[str]) -> str:
-    return ", ".join(told) or "nothing"
-
-
-def _covered(covers: bool | None) -> str:
-    return "-" if covers is None else "yes" if covers else "no"
 
 
 def _labels(agent: Agent) -> dict[str, str]:
