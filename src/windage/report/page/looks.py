@@ -1,8 +1,8 @@
 """How an agent looks on every chart of a page: one colour, one dash, one marker.
 
-Colours are Okabe and Ito's, so that every eye can tell them apart; dashes and markers tell them
-apart again, in print too. A chart names colours by tokens, such as `@agent-2`; the page knows what
-a token is in light and in dark.
+Colours are Okabe and Ito's and a brown, so that every eye can tell them apart; dashes and markers
+tell them apart again, in print too. A chart names colours by tokens, such as `@agent-2`; the page
+knows what a token is in light and in dark.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from dataclasses import dataclass
 
 __all__ = ["DIVERGING", "SEQUENTIAL", "THEMES", "Look", "looks_of"]
 
-_LIGHT = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
-_DARK = ("#4C9BE8", "#F0803C", "#2FBF93", "#E29BC4", "#F2B632", "#9AD4F5")
+_LIGHT = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#6A3D1A")
+_DARK = ("#4C9BE8", "#F0803C", "#2FBF93", "#E29BC4", "#F2B632", "#9AD4F5", "#A56B3A")
 _DASHES = ("solid", "10px,3px", "dashdot", "longdash")
-_MARKERS = ("circle", "square", "diamond", "triangle-up", "cross", "x")
+_MARKERS = ("circle", "square", "diamond", "triangle-up", "cross", "x", "triangle-down")
 _MOST_COLOURED = 12  # learners; more lines than that nobody tells apart
 _LEAST_CONTRAST = 4.5  # of words, against the paper (WCAG 2.2, level AA)
 

@@ -40,6 +40,7 @@ _DASHES: dict[str, Any] = {
 }  # fmt: skip
 _MARKERS = {
     "circle": "o", "square": "s", "diamond": "D", "triangle-up": "^", "cross": "P", "x": "X",
+    "triangle-down": "v",
 }  # fmt: skip
 
 

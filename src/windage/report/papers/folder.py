@@ -10,7 +10,13 @@ import matplotlib as mpl
 
 from windage.report.page.material import Material
 from windage.report.papers.figures import STYLE, regret_column, shares_column
-from windage.report.papers.latex import details_text, escaped, means_table, tests_table
+from windage.report.papers.latex import (
+    details_text,
+    escaped,
+    means_table,
+    setting_text,
+    tests_table,
+)
 from windage.report.papers.plots import regret_plot
 from windage.report.papers.references import bibliography
 from windage.report.saving import save_figure
@@ -63,7 +69,7 @@ def write_paper(
                 with mpl.rc_context(STYLE):
                     save_figure(figure, target)
                 written.append(target)
-            figures.append((name, setting.title))
+            figures.append((name, setting_text(setting)))
         data, plot = regret_plot(material, setting, f"regret-{number}")
         texts[f"regret-{number}.dat"], texts[f"regret-{number}-pgf.tex"] = data, plot
     texts["example.tex"] = _example(title, figures)
@@ -101,7 +107,7 @@ def _example(title: str, figures: list[tuple[str, str]]) -> str:
             r"\begin{figure}[t]",
             r"\centering",
             rf"\includegraphics[width=\columnwidth]{{{name}.pdf}}",
-            rf"\caption{{{what}, {escaped(where)}.}}",
+            rf"\caption{{{what}, {where}.}}",
             r"\end{figure}",
         ]
     lines += [r"\bibliographystyle{plainnat}", r"\bibliography{references}", r"\end{document}"]

@@ -8,13 +8,13 @@ from typing import Any
 
 from windage.report.page.comparison import Comparison, Contrast
 from windage.report.page.material import Material
-from windage.report.page.results import SHARE, Cell
+from windage.report.page.results import SHARE, Cell, Setting
 from windage.report.page.tables import rounded_text
 from windage.report.papers.references import keys_of
 from windage.study.compare import RULE
 from windage.study.resampling import RESAMPLES
 
-__all__ = ["details_text", "escaped", "means_table", "tests_table"]
+__all__ = ["details_text", "escaped", "means_table", "setting_text", "tests_table"]
 
 _SPECIAL = {
     "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#",
@@ -124,7 +124,7 @@ def details_text(
         r"difference of the two.",
         *_statistics(seeds),
         _software(versions, before),
-        rf"The hash of the study is \texttt{{{escaped(study_hash)}}}.",
+        rf"The hash of the study is {_code(study_hash)}.",
     ]
     return "\n".join(sentences) + "\n"
 
@@ -151,7 +151,7 @@ def _software(versions: dict[str, str], before: Sequence[dict[str, str]]) -> str
 def _made_with(versions: dict[str, str], *, cite: bool) -> str:
     source = r" \citep{windage}" if cite else ""
     commit = versions.get("commit", "")
-    at = rf" (commit \texttt{{{escaped(commit)}}})" if commit else ""
+    at = f" (commit {_code(commit)})" if commit else ""
     return (
         rf"windage {escaped(versions.get('windage', ''))}{at}{source} on Python "
         rf"{escaped(versions.get('python', ''))} and NumPy {escaped(versions.get('numpy', ''))}"
@@ -257,8 +257,22 @@ def _test_row(comparison: Comparison, contrast: Contrast) -> str:
 
 
 def _world(comparison: Comparison) -> str:
-    setting = comparison.setting
+    return setting_text(comparison.setting)
+
+
+def setting_text(setting: Setting) -> str:
+    """Return an environment and its horizon."""
     return rf"{escaped(setting.environment)}, $T = {_number(setting.horizon)}$"
+
+
+def _code(text: str) -> str:
+    r"""Return a hash in pieces, between which a line may end.
+
+    >>> print(_code("0123456789abcdef"))
+    \texttt{01234567\allowbreak{}89abcdef}
+    """
+    pieces = r"\allowbreak{}".join(escaped(text[k : k + 8]) for k in range(0, len(text), 8))
+    return rf"\texttt{{{pieces}}}"
 
 
 def _range(values: Sequence[float]) -> str:

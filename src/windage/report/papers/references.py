@@ -1,4 +1,8 @@
-"""BibTeX of the algorithms a study used."""
+"""BibTeX of the algorithms a study used.
+
+Entries of `references.bib` stand apart by empty lines. Above some of them a comment says which
+fields nobody has looked up; it goes where the entry goes.
+"""
 
 from __future__ import annotations
 
@@ -56,5 +60,5 @@ def bibliography(agent_ids: Iterable[str]) -> str:
 def _entries() -> dict[str, str]:
     """Return all entries by their keys."""
     text = (files("windage.report.papers") / "references.bib").read_text("utf-8")
-    entries = re.split(r"\n\n(?=@)", text.strip())
-    return {entry[entry.index("{") + 1 : entry.index(",")]: entry for entry in entries}
+    entries = text.strip().split("\n\n")
+    return {re.findall(r"^@\w+\{(\w+),", entry, re.MULTILINE)[0]: entry for entry in entries}

@@ -171,7 +171,7 @@ def test_words_can_be_read_and_agents_told_apart():
     looks = looks_of([f"a{k}" for k in range(12)], ["oracle", "myopic"], ["random"])
     assert len({(look.colour, look.dash) for look in looks}) == len(looks)
     many = looks_of([f"a{k}" for k in range(13)], [], [])
-    assert [look.coloured for look in many] == [True] * 6 + [False] * 7
+    assert [look.coloured for look in many] == [True] * 7 + [False] * 6
 
 
 def test_contrast_is_that_of_the_standard():

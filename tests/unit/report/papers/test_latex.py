@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 
+import windage as wd
 from tests.unit.report.page.frames import material, row, scores
 from windage.report.papers import latex
+from windage.report.papers.references import bibliography, keys_of
 
 HIGH = [0.80, 0.82, 0.79, 0.83, 0.81, 0.78, 0.80, 0.84, 0.80, 0.81]
 NEAR = [0.81, 0.80, 0.80, 0.82, 0.82, 0.77, 0.81, 0.83, 0.79, 0.82]
@@ -66,3 +68,29 @@ def test_parts_made_by_other_versions_are_named():
     details = latex.details_text(found, VERSIONS, "abc", [older])
     assert "All runs" not in details
     assert r"made earlier, with windage 1.1 (commit \texttt{12ab}) on Python 3.11" in details
+
+
+def test_every_agent_that_is_cited_has_a_whole_entry():
+    for agent in wd.agents.names():
+        text = bibliography([agent])
+        for key in {*keys_of(agent), "cheung2020", "windage"}:
+            (entry,) = re.findall(rf"^@\w+\{{{key},\n(.*?)^\}}$", text, re.MULTILINE | re.DOTALL)
+            for name in ("author", "title", "year"):
+                assert re.search(rf"^  {name} +=", entry, re.MULTILINE), (key, name)
+            assert entry.count("{") == entry.count("}")
+
+
+def test_what_was_not_looked_up_is_marked_and_nothing_else():
+    text = bibliography(wd.agents.names())
+    marked = re.findall(
+        r"^% .* recalled, nobody has looked them up.*\n@\w+\{(\w+),", text, re.MULTILINE
+    )
+    assert marked == ["cheung2020", "cheung2022", "wan2021", "wei2021"]
+    assert "recalled" not in bibliography(["ucrl2"]).split("@article{jaksch2010")[1]
+
+
+def test_hashes_may_be_broken_at_the_end_of_a_line():
+    found = material(scores(a=HIGH, b=LOW))
+    details = latex.details_text(found, VERSIONS | {"commit": "a" * 40}, "0123456789abcdef")
+    assert r"\texttt{01234567\allowbreak{}89abcdef}" in details
+    assert max(map(len, re.findall(r"a+", details))) == 8
