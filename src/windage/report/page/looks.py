@@ -23,12 +23,12 @@ _PAPERS = {"light": "#ffffff", "dark": "#15181d"}
 _GREYS = {
     "light": {
         "ink": "#1c2026", "soft": "#5b6470", "faint": "#9aa3ad", "line": "#d9dde2",
-        "grid": "#eceef1", "paper": "#ffffff", "reference": "#1c2026", "floor": "#7d8791",
+        "grid": "#eceef1", "paper": "#ffffff", "reference": "#1c2026", "floor": "#646e78",
         "other": "#c3c9cf",
     },
     "dark": {
         "ink": "#e8eaed", "soft": "#a7afb9", "faint": "#737d88", "line": "#3a414a",
-        "grid": "#262b32", "paper": "#15181d", "reference": "#f4f5f7", "floor": "#8d97a2",
+        "grid": "#262b32", "paper": "#15181d", "reference": "#f4f5f7", "floor": "#7a848f",
         "other": "#4a525c",
     },
 }  # fmt: skip
