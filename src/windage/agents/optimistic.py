@@ -148,15 +148,32 @@ class OptimisticAgent(EpisodicAgent):
             state_name=self.space.state_name(state),
             episode=self.n_episodes,
             start=episode.start,
+            counted=self._counted(),
             gain=episode.gain,
             span=episode.span,
             radii=self.radii.label,
             ties=self.ties,
             slack=self.slack * self._scale.width,
             actions=reports(
-                state, self.region(), bias, learner, radii, self._played(state), self.slack
+                state, self.region(), bias, learner, radii, self._played(state), self._tied(state)
             ),
         )
+
+    def _counted(self) -> int:
+        """Return the time of the last sample that is in the counts."""
+        from windage.kernels.memory import COUNTED
+
+        return int(self._window.memory.clock[COUNTED]) - self.preloaded
+
+    def _tied(self, state: int) -> NDArray[np.bool_]:
+        """Return which actions of a state the current episode takes for equally good."""
+        from windage.kernels.evi import bar
+        from windage.kernels.rules import PLANNED
+
+        field = "value" if self._learner.now[PLANNED] else "reward"
+        first, last = self.space.offsets[state : state + 2]
+        values = self._learner.plan.pairs[field][first:last]
+        return np.asarray(values >= bar(values.max(), self.slack))
 
     def _played(self, state: int) -> int:
         """Return the pair the current episode plays in a state, without a trace in the agent."""

@@ -144,6 +144,31 @@ def test_a_slack_is_shown_in_units_of_the_rewards():
     assert "within a slack of 10" in str(agent.explain(2))
 
 
+def test_an_episode_that_outlasts_its_memory_says_what_it_shows():
+    """Beyond 65,536 steps only p_hat is not that of the plan, and the explanation says so."""
+    steps, asked = 200_000, 0
+    model = wd.DriftingMDP.stationary(random_mdp(SPACE, 4), horizon=steps)
+    agent = wd.UCRL2(SPACE, horizon=steps, delta=DELTA)
+    told = {}
+    while agent.t <= steps:
+        wd.run(model, agent, seed=1, steps=1000)
+        said = [agent.explain(s) for s in range(3)]
+        same = told.setdefault(agent.n_episodes, said)
+        for one, first in zip(said, same, strict=True):
+            assert (one.counted >= one.start) == (one.counted > first.counted)
+            assert ("the episode is long" in str(one)) == (one.counted >= one.start)
+            for a, b in zip(one.actions, first.actions, strict=True):
+                fixed = ("visits", "mean_reward", "reward_radius", "optimistic_reward", "tied")
+                assert [getattr(a, x) for x in fixed] == [getattr(b, x) for x in fixed]
+                assert a.chosen == b.chosen
+                assert a.tied or not a.chosen
+                assert a.value == pytest.approx(a.optimistic_reward + a.expected + a.bonus)
+            asked += one.counted >= one.start
+        again = wd.UCRL2.from_state(agent.state())
+        assert [again.explain(s) for s in range(3)] == said
+    assert asked >= 12  # looks at such an episode, three states each
+
+
 def test_regions_are_the_sets_of_the_episode():
     """EVI on `agent.region()` gives the gain the agent planned with."""
     agent = wd.SWUCRL2CW(
