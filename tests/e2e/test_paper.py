@@ -28,8 +28,8 @@ def test_all_in_quick_form(capsys, tmp_path):
     for name in names():
         page = (tmp_path / f"{name}.md").read_text()
         assert f"Made by `windage paper {name}` with `--quick`" in page
-        assert "**Expected.**" in page
-        assert "**Seen.**" in page
+        assert "**Expected and seen: as expected**" in page
+        assert "|  | expected | seen | verdict |" in page
         assert f"]({name}.svg)" in page
         assert f"[{name}]({name}.md)" in index
         assert (tmp_path / f"{name}.svg").stat().st_size > 10_000
@@ -73,4 +73,19 @@ def test_what_is_not_as_expected_exits_with_1(capsys, tmp_path, monkeypatch):
     monkeypatch.setattr(episodes, "most_episodes", lambda SA, W, T: 1.0)
     assert main(["paper", "episodes", "--quick", "-o", str(tmp_path)]) == 1
     assert "Seen, not as expected: " in capsys.readouterr().out
-    assert "**Seen, not as expected.**" in (tmp_path / "episodes.md").read_text()
+    page = (tmp_path / "episodes.md").read_text()
+    assert "**Expected and seen: not as expected in 1 of 2**" in page
+    assert "| does not hold |" in page
+
+
+def test_the_index_names_what_does_not_hold(capsys, tmp_path, monkeypatch):
+    from windage import paper
+    from windage.paper import episodes
+
+    monkeypatch.setattr(episodes, "most_episodes", lambda SA, W, T: 1.0)
+    monkeypatch.setattr(paper, "names", lambda: ["episodes", "benchmark"])
+    assert main(["paper", "all", "--quick", "-o", str(tmp_path)]) == 1
+    capsys.readouterr()
+    index = (tmp_path / "index.md").read_text()
+    assert re.search(r"\| \[episodes\]\(episodes\.md\) \| .* \| no: C2 \|", index)
+    assert re.search(r"\| \[benchmark\]\(benchmark\.md\) \| .* \| yes \|", index)

@@ -52,6 +52,15 @@ def test_the_bound_is_attained():
     assert np.ptp(solution.bias) == pytest.approx(3.0, abs=1e-9)
 
 
-def test_one_state_has_diameter_zero():
-    """E28: the least time to where one already is is 0, so S = 1 has D = 0 as the remark says."""
+def test_e28_one_state_has_diameter_zero():
+    """E28: the least time to where one already is is 0, so S = 1 has D = 0 as the remark says.
+
+    Were t = 0 not allowed, as printed, the way back to s would count: 1 here, and 2 in a cycle of
+    two states, whose diameter is 1.
+    """
     assert wd.MDP.from_arrays([[0.3, 0.7]], [[[1.0], [1.0]]]).diameter() == 0.0
+    cycle = np.array([[0.0, 1.0], [1.0, 0.0]])
+    two = wd.MDP(wd.StateActions([1, 1]), [0.0, 1.0], cycle)
+    back = min(n for n in range(1, 5) if np.linalg.matrix_power(cycle, n)[0, 0] == 1.0)
+    assert two.diameter() == pytest.approx(1.0)
+    assert two.diameter() < back

@@ -27,17 +27,26 @@ def paper(
         Path, typer.Option("-o", "--output", help="The folder for pages and pictures.")
     ] = Path("out/paper"),
     horizon: Annotated[
-        int | None, typer.Option("-T", "--horizon", help="Steps of each run.", min=1)
+        int | None,
+        typer.Option(
+            "-T",
+            "--horizon",
+            help="Steps of each run, or of the longest; too few are refused.",
+            min=1,
+        ),
     ] = None,
-    seeds: Annotated[int | None, typer.Option(help="Number of seeds.", min=1)] = None,
+    seeds: Annotated[
+        int | None,
+        typer.Option(help="Number of seeds; those of the documentation if not given.", min=1),
+    ] = None,
     quick: Annotated[
         bool, typer.Option("--quick", help="A smaller form, and marked as one.")
     ] = False,
     kind: Annotated[str, typer.Option(help="Kind of picture: svg, png or pdf.")] = "svg",
 ) -> None:
-    """Compute results of the paper: a table, a picture, what was expected and what was seen.
+    """Compute results of the paper: tables, a picture, what was expected and what was seen.
 
-    Exits with 1 if a result is not as expected.
+    Each expectation is judged from its numbers; exits with 1 if one does not hold.
     """
     from windage import paper as results
     from windage.inputs import as_choice
@@ -105,15 +114,17 @@ def _write_index(found: list[Result], folder: Path) -> None:
     lines = ["# The paper, checked", "", _INTRODUCTION, "", "| result | what | as expected |"]
     lines += ["|---|---|---|"]
     for one in found:
-        held = "yes" if one.holds else "no"
+        broken = ", ".join(check.name for check in one.checks if not check.holds)
+        held = f"no: {broken}" if broken else "yes"
         what = starred(SUMMARIES[one.name])
-        lines.append(f"| [{one.name}]({one.name}.md) | {what} | {held} |")
+        lines.append(f"| [{one.name}]({one.name}.md) | {what} | {starred(held)} |")
     _write_text(folder / "index.md", "\n".join([*lines, ""]))
 
 
 _INTRODUCTION = """\
-What the paper claims and can be computed is computed here. Each page says what was expected, what
-was seen, and has the table and the picture it comes from. `windage paper all -o docs/paper/results`
-makes all of them again, `windage paper RESULT` one, with `-T`, `--seeds` and `--quick` for other
-sizes. Where the printed form of a claim is false, the [errata](../errata.md) say why and which form
-is checked."""
+What the paper claims and can be computed is computed here. Each page begins with what was
+expected, what was seen, both sides in numbers, and whether it holds; the picture and the tables it
+comes from follow. The last column names what does not hold. `windage paper all -o
+docs/paper/results` makes all of them again, `windage paper RESULT` one, with `-T`, `--seeds` and
+`--quick` for other sizes. Where the printed form of a claim is false, the [errata](../errata.md)
+say why and which form is checked."""

@@ -24,7 +24,7 @@ SUMMARIES = {
     "regret": "Theorem 1's proof, term by term (C3-C5, C8-C11)",
     "benchmark": "Proposition 1: the best of T steps against the sum of rho*",
     "borl": "Theorem 2: the best fixed arm and the master",
-    "bandit": "the remark on one state: the minimax rate",
+    "bandit": "the remark on one state: a bandit that drifts",
     "piecewise": "jumps against drift: guarantees in l and in budgets",
     "inventory": "structure that makes widening unnecessary",
     "rates": "regret against T, B and S beside Theorem 1's exponents",

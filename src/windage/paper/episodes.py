@@ -9,10 +9,11 @@ import numpy as np
 
 import windage as wd
 from windage.paper.drawing import COLOURS, MARKERS, canvas, label, legend
+from windage.paper.judging import Check, Sides, worst
 from windage.paper.result import Effort, Least, Result, Table
 from windage.paper.suite import learner
 
-__all__ = ["compute", "most_episodes", "printed_number"]
+__all__ = ["Counted", "compute", "judge", "most_episodes", "printed_number"]
 
 WORLDS = ("two-state-cosine", "riverswim", "random-drift", "inventory")
 WINDOWS = (1, 3, 10, 30, 100, 300, 1000, 3000, 10_000)
@@ -43,11 +44,13 @@ def most_episodes(SA: int, W: int, T: int) -> float:
     return (T // W + 1) * (SA * (2 + math.log2(W)) + 1)
 
 
-class _Counted(NamedTuple):
+class Counted(NamedTuple):
+    """Episodes of a setting, over seeds, beside what the lemmas allow."""
+
     most: int  # episodes, over seeds
     bound: float
     printed: float
-    slack: int  # of C12, the least over seeds
+    slack: int | None  # of C12, the least over seeds; None where the first block is one episode
     first: float  # sum of 1 / sqrt(tau(m)) over the steps of the first block
     printed_first: float
 
@@ -57,13 +60,14 @@ def compute(effort: Effort) -> Result:
     T = effort.steps(20_000, quick=2000)
     seeds = effort.runs(10, quick=2, least=1)
     windows = [W for W in WINDOWS if 2 * W <= T]
-    found: dict[tuple[str, int], _Counted] = {}
+    found: dict[tuple[str, int], Counted] = {}
     for world in WORLDS:
         effort.say(f"counting episodes: {world}")
         model = wd.envs.make(world, horizon=T)
         S, SA = model.space.n_states, model.space.n_pairs
         for W in windows:
-            most, slack, first = 0, T, 0.0
+            most, first = 0, 0.0
+            slack: int | None = None
             for seed in range(seeds):
                 made = learner(model, seed, window=W, widening=0.3)
                 episodes = wd.run(model, made, seed=seed).episodes
@@ -71,37 +75,50 @@ def compute(effort: Effort) -> Result:
                 early = episodes.start[episodes.start < W] if W > 1 else episodes.start[:1]
                 after = np.append(early[1:], [])
                 if early.size > 1:
-                    slack = min(slack, int((2 * early[:-1] - 1 + S - after).min()))
+                    here = int((2 * early[:-1] - 1 + S - after).min())
+                    slack = here if slack is None else min(slack, here)
                 steps = np.minimum(episodes.length, np.maximum(W - episodes.start, 0))
                 first = max(first, float((steps / np.sqrt(episodes.start)).sum()))
-            found[world, W] = _Counted(
+            found[world, W] = Counted(
                 most, most_episodes(SA, W, T), printed_number(SA, W, T), slack, first, math.sqrt(W)
             )
-    holds = all(one.most <= one.bound and one.slack >= 0 for one in found.values())
-    near = max(found.items(), key=lambda item: item[1].most / item[1].bound)
     beyond = sum(one.first > one.printed_first for one in found.values())
     return Result(
         name="episodes",
         title="The number of episodes (Lemma on M(T))",
         about=ABOUT,
-        expected=(
-            "M(T) <= (floor(T/W) + 1)(SA (2 + log2 W) + 1) on every run, and tau(m + 1) <= "
-            "2 tau(m) - 1 + S in the first block."
+        checks=judge(found),
+        remarks=(
+            f"Each setting is {seeds} runs. The printed sum over the first block, sqrt(W), was "
+            f"exceeded in {beyond} of {len(found)} settings (E18)."
         ),
-        seen=(
-            f"both on all {len(found) * seeds} runs; the nearest M(T) came to its bound is "
-            f"{near[1].most:,} of {near[1].bound:,.0f} ({near[0][0]}, W = {near[0][1]:,}). The "
-            f"printed sum over the first block, sqrt(W), was exceeded in {beyond} of "
-            f"{len(found)} settings (E18)."
-        ),
-        holds=holds,
         tables=[_table(found, T, seeds)],
         figure=_draw(found, windows),
         is_quick=effort.is_quick,
     )
 
 
-def _table(found: dict[tuple[str, int], _Counted], T: int, seeds: int) -> Table:
+def judge(found: dict[tuple[str, int], Counted]) -> list[Check]:
+    """Judge the number of episodes, and how they grow in the first block where there are two."""
+    at = {key: f"{key[0]}, W = {key[1]:,}" for key in found}
+    return [
+        worst(
+            "C2",
+            "M(T) <= (floor(T/W) + 1)(SA (2 + log2 W) + 1)",
+            [Sides(one.most, one.bound, at[key]) for key, one in found.items()],
+            unit="settings",
+        ),
+        worst(
+            "C12",
+            "in the first block 2 tau(m) - 1 + S - tau(m + 1) is never below 0",
+            [Sides(one.slack, 0, at[key]) for key, one in found.items() if one.slack is not None],
+            ">=",
+            unit="settings",
+        ),
+    ]
+
+
+def _table(found: dict[tuple[str, int], Counted], T: int, seeds: int) -> Table:
     return Table(
         f"Most episodes over {seeds} seeds, T = {T:,}",
         ("world", "W", "M(T)", "our bound", "printed", "least slack of C12",
@@ -109,7 +126,7 @@ def _table(found: dict[tuple[str, int], _Counted], T: int, seeds: int) -> Table:
         [
             [
                 world, f"{W:,}", f"{one.most:,}", f"{one.bound:,.0f}", f"{one.printed:,.0f}",
-                "-" if one.slack == T else str(one.slack),
+                "-" if one.slack is None else str(one.slack),
                 f"{one.first:.1f}", f"{one.printed_first:.1f}",
             ]
             for (world, W), one in found.items()
@@ -117,7 +134,7 @@ def _table(found: dict[tuple[str, int], _Counted], T: int, seeds: int) -> Table:
     )  # fmt: skip
 
 
-def _draw(found: dict[tuple[str, int], _Counted], windows: list[int]) -> Any:
+def _draw(found: dict[tuple[str, int], Counted], windows: list[int]) -> Any:
     figure, (left, right) = canvas("Episodes against the window", height=4.8)
     for i, world in enumerate(WORLDS):
         mine = [found[world, W] for W in windows]

@@ -16,12 +16,13 @@ from windage.agents.borl import BORL
 from windage.envs.peril import peril_replay
 from windage.mdp import MDP
 from windage.paper.drawing import COLOURS, GREY
+from windage.paper.judging import Check, Sides, check, worst
 from windage.paper.result import Effort, Least, Result, Table
 from windage.paper.suite import learner, make
 from windage.record import Run
 from windage.terms import RegretTerms, regret_terms
 
-__all__ = ["compute"]
+__all__ = ["compute", "judge"]
 
 TAU = 10
 QT_TAU, QT_W, QT_ETA = 120, 60, 0.5
@@ -48,7 +49,6 @@ def compute(effort: Effort) -> Result:
     drift = wd.envs.make("peril", tau=TAU, repeats=1)
     effort.say("bad episodes of a run")
     run, terms = _bad_episodes()
-    counts = replay.counts.tolist()
     figure = Figure(figsize=(12, 13.5), dpi=100,
                     layout=ConstrainedLayoutEngine(h_pad=0.15, w_pad=0.1, hspace=0.06))  # fmt: skip
     panels = figure.subplot_mosaic(
@@ -65,22 +65,49 @@ def compute(effort: Effort) -> Result:
         name="figures",
         title="The paper's figures",
         about=ABOUT,
-        expected=(
-            f"a1 and b1 are visited tau + 1 = {TAU + 1} times and lead away once, a2 and b2 tau - "
-            f"1 = {TAU - 1} times and never; every bad episode lies in Q~_T."
+        checks=judge(replay.counts, replay.p_hat, terms),
+        remarks=(
+            f"Of the {terms.starts.size} episodes of the last picture the sets of "
+            f"{int((~terms.holds_the_model).sum())} do not hold the model; "
+            f"{int(terms.separated.sum())} are in Q_T, {int(terms.bad.sum())} in Q~_T."
         ),
-        seen=(
-            f"visits {counts[0]}, {counts[1]}, {counts[2]} and {counts[3]} of a1, a2, b1 and b2; "
-            f"{int((~terms.holds_the_model).sum())} bad episodes of {terms.starts.size}, "
-            f"{int(terms.separated.sum())} in Q_T, {int(terms.bad.sum())} in Q~_T, none of them "
-            "outside."
-        ),
-        holds=counts == [TAU + 1, TAU - 1, TAU + 1, TAU - 1]
-        and bool((terms.holds_the_model | terms.bad).all()),
         tables=[_table(agent)],
         figure=figure,
         is_quick=effort.is_quick,
     )
+
+
+def judge(counts: NDArray[np.int64], p_hat: NDArray[np.float64], terms: RegretTerms) -> list[Check]:
+    """Judge the visits of the trajectory and what they show, and that no bad episode is missed."""
+    names = ("a1", "a2", "b1", "b2")
+    visits = np.array([TAU + 1, TAU - 1, TAU + 1, TAU - 1])
+    away = counts * p_hat[range(4), [1, 1, 0, 0]]
+    outside = ~terms.holds_the_model & ~terms.bad
+    return [
+        worst(
+            "visits",
+            f"a1 and b1 are visited tau + 1 = {TAU + 1} times, a2 and b2 tau - 1 = {TAU - 1} "
+            "times: no count is off by anything",
+            [Sides(abs(int(n - m)), 0, name)
+             for name, n, m in zip(names, counts, visits, strict=True)],
+            unit="pairs",
+        ),
+        worst(
+            "ways out",
+            "a1 and b1 lead away once, a2 and b2 never: no count is off by anything",
+            [Sides(abs(float(n - m)), 1e-9, name)
+             for name, n, m in zip(names, away, (1, 0, 1, 0), strict=True)],
+            unit="pairs",
+        ),
+        check(
+            "Q~_T",
+            "no episode whose sets do not hold the model lies outside Q~_T",
+            int(outside.sum()), "<=", 0,
+        ),
+        check(
+            "Q_T", "there is such an episode", int((~terms.holds_the_model).sum()), ">", 0,
+        ),
+    ]  # fmt: skip
 
 
 def _bad_episodes() -> tuple[Run, RegretTerms]:
@@ -128,7 +155,7 @@ def _borl(panel: Axes, agent: BORL) -> None:
                           if block.window <= blocks.block_length else 0.95)  # fmt: skip
         middle = block.start + width / 2
         panel.text(middle, 0.7, f"W = {block.window:,}\neta = {block.widening:.2g}", ha="center",
-                   va="center", fontsize=8.5 if width == blocks.block_length else 6.5)  # fmt: skip
+                   va="center", fontsize=8.5 if width == blocks.block_length else 6.0)  # fmt: skip
         panel.annotate("", (middle - width / 7, 1.12), (middle - width / 7, 1.98),
                        arrowprops={"arrowstyle": "-|>", "color": "#404040"})  # fmt: skip
         if block.told:

@@ -13,15 +13,15 @@ from windage.hindsight import hindsight
 from windage.learn.radii import Radii
 from windage.mdp import MDP
 from windage.paper.drawing import COLOURS, canvas, label, legend
+from windage.paper.judging import Check, Sides, check, worst
 from windage.paper.result import Effort, Least, Result, Table
 from windage.paper.suite import learner
 from windage.study import stats
 
-__all__ = ["averaged_diameters", "compute", "inventory_window"]
+__all__ = ["Setting", "averaged_diameters", "compute", "inventory_window", "judge"]
 
 Reals = NDArray[np.float64]
 
-_ASKED = 60  # averaged models a run whose diameter is computed
 _TIGHT = Radii.laplace().scaled(0.03)
 
 LEAST = Least(1000, "a season would be shorter than W*")
@@ -40,12 +40,11 @@ with W* and with the window for this structure, (S sqrt(A) T / B)^(2/3), our own
 
 
 def averaged_diameters(model: DriftingMDP, seed: int = 0, **options: Any) -> Reals:
-    """Return the diameters of models averaged by windows, of some episodes of a run."""
+    """Return the diameters of the models averaged by the windows of all episodes but the first."""
     again = hindsight(wd.run(model, learner(model, seed, **options), seed=seed), model)
-    stride = max(1, len(again.run.episodes) // _ASKED)
     found = []
     for look in again.looks(biases=False):
-        if look.number % stride == 0 and look.number > 0:
+        if look.number > 0:  # the window of the first is empty
             rows = np.where(look.seen[:, None], look.p_bar, look.transitions)
             made = MDP(model.space, np.zeros(model.space.n_pairs), rows, normalize=True)
             found.append(made.diameter())
@@ -60,7 +59,9 @@ def inventory_window(model: DriftingMDP) -> int:
     return max(1, min(model.horizon, round(float(real))))
 
 
-class _Setting(NamedTuple):
+class Setting(NamedTuple):
+    """Regrets with and without widening, for a window and a kind of radii."""
+
     window: str
     W: int
     radii: str
@@ -88,33 +89,50 @@ def compute(effort: Effort) -> Result:
         name="inventory",
         title="Inventory: where averages are not perilous",
         about=ABOUT,
-        expected=(
-            "every averaged model has diameter at most 1/zeta, and eta = 0 loses no more than eta*."
-        ),
-        seen=(
-            f"the {calm.size} averaged models have diameters up to {calm.max():.1f}, the true ones "
-            f"up to {own.lower:.1f}, 1/zeta = {bound:.0f}; in the perilous drift averages of "
-            f"models of diameter 1 reach {wild.max():.0f}. The regret with eta = 0 less "
-            "that with eta* is "
-            + ", ".join(
-                f"{d.difference.estimate:,.0f} ({d.difference.low:,.0f} to "
-                f"{d.difference.high:,.0f}) with {s.window}, {s.radii}"
-                for s, d in zip(settings, differences, strict=True)
-            )
-            + "."
-        ),
-        holds=bool(calm.max() <= bound * (1 + 1e-6)) and wild.max() > 2 and (
-            effort.is_quick
-            or all(d.difference.low <= 0.02 * s.with_eta.mean() for s, d in
-                   zip(settings, differences, strict=True))
+        checks=judge(calm, wild, bound, settings, is_judged=not effort.is_quick),
+        remarks=(
+            f"The true models of the inventory have diameters up to {own.lower:.1f}, those of the "
+            "perilous drift 1."
         ),
         tables=[_table(settings, differences, T, seeds)],
         figure=_draw(calm, wild, bound, settings, tau),
         is_quick=effort.is_quick,
-    )  # fmt: skip
+    )
 
 
-def _settings(effort: Effort, model: DriftingMDP, seeds: int) -> list[_Setting]:
+def judge(
+    calm: Reals, wild: Reals, bound: float, settings: list[Setting], *, is_judged: bool = True
+) -> list[Check]:
+    """Judge diameters of all averaged models, and what leaving the widening out costs."""
+    costs = []
+    for s in settings:
+        apart = stats.paired(s.without, s.with_eta).difference
+        where = (
+            f"{s.window}, {s.radii}: {apart.estimate:,.0f} ({apart.low:,.0f} to {apart.high:,.0f})"
+        )
+        costs.append(Sides(apart.low, 0.0, where))
+    return [
+        worst(
+            "averages",
+            "every averaged model has diameter 1/zeta at most",
+            [Sides(float(D), bound * (1 + 1e-6)) for D in calm],
+            unit="episodes",
+        ),
+        check(
+            "peril",
+            "in the perilous drift some average has a diameter beyond 2, though every model has 1",
+            float(wild.max()), ">", 2.0, f"of {wild.size:,} episodes",
+        ),
+        worst(
+            "eta = 0",
+            "eta = 0 loses no more than eta*: the interval of the paired difference begins at 0 or "
+            "below",
+            costs, unit="settings", is_judged=is_judged,
+        ),
+    ]  # fmt: skip
+
+
+def _settings(effort: Effort, model: DriftingMDP, seeds: int) -> list[Setting]:
     best = model.optimal_gains().sum()
     tuned = learner(model)
     eta = float(np.max(tuned.widening))
@@ -133,11 +151,11 @@ def _settings(effort: Effort, model: DriftingMDP, seeds: int) -> list[_Setting]:
                 np.array(effort.each(play, [(widening, seed) for seed in range(seeds)]))
                 for widening in (0.0, eta)
             ]
-            found.append(_Setting(window, W, radii.label, both[0], both[1], eta))
+            found.append(Setting(window, W, radii.label, both[0], both[1], eta))
     return found
 
 
-def _table(settings: list[_Setting], differences: list[stats.Paired], T: int, seeds: int) -> Table:
+def _table(settings: list[Setting], differences: list[stats.Paired], T: int, seeds: int) -> Table:
     rows = []
     for s, d in zip(settings, differences, strict=True):
         cells = [stats.mean(values) for values in (s.without, s.with_eta)]
@@ -157,7 +175,7 @@ def _table(settings: list[_Setting], differences: list[stats.Paired], T: int, se
     )
 
 
-def _draw(calm: Reals, wild: Reals, bound: float, settings: list[_Setting], tau: int) -> Any:
+def _draw(calm: Reals, wild: Reals, bound: float, settings: list[Setting], tau: int) -> Any:
     figure, (left, right) = canvas("Averages of models: harmless and perilous", height=4.6)
     left.plot(np.linspace(0, 1, calm.size), np.sort(calm), color=COLOURS[0], label="inventory")
     left.plot(np.linspace(0, 1, wild.size), np.sort(wild), color=COLOURS[1],

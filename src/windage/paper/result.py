@@ -1,4 +1,4 @@
-"""What every result of the paper is made into: tables, a picture, what was expected and seen."""
+"""What every result of the paper is made into: checks, tables and a picture."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from windage.errors import InputError
+from windage.paper.judging import Check
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -47,10 +48,10 @@ class Result:
         What the command calls it, and its heading.
     about
         What is computed and how, in paragraphs.
-    expected, seen
-        What the paper says, and what was found: one sentence each.
-    holds
-        Whether what was found is what was expected.
+    checks
+        What is expected, each with both sides in numbers and a verdict.
+    remarks
+        What else was seen, from the same data; nothing of it is a promise.
     tables
         The numbers.
     figure
@@ -64,13 +65,27 @@ class Result:
     name: str
     title: str
     about: str
-    expected: str
-    seen: str
-    holds: bool
+    checks: list[Check]
+    remarks: str
     tables: list[Table]
     figure: Figure
     is_quick: bool = False
     extras: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def holds(self) -> bool:
+        """Whether everything that is judged holds."""
+        return all(one.holds for one in self.checks)
+
+    @property
+    def expected(self) -> str:
+        """What is expected, in a sentence."""
+        return "; ".join(f"{one.claim} ({one.name})" for one in self.checks) + "."
+
+    @property
+    def seen(self) -> str:
+        """What was found of it, in a sentence, and the remarks."""
+        return "; ".join(one.sentence() for one in self.checks) + f". {self.remarks}".rstrip()
 
     def verdict(self) -> str:
         """Return what was expected and what was seen."""
@@ -80,18 +95,24 @@ class Result:
 
     def markdown(self, picture: str) -> str:
         """Return the page of the result, with a link to its picture."""
-        seen = "Seen" if self.holds else "Seen, not as expected"
         parts = [
             f"# {self.title}",
             f"Made by `windage paper {self.name}`"
             + (f" with `--quick`. {_QUICK}" if self.is_quick else "."),
             self.about.strip(),
-            f"**Expected.** {_sentence(self.expected)}",
-            f"**{seen}.** {_sentence(self.seen)}",
+            self._judged().markdown(),
+            *([self.remarks] if self.remarks else []),
             f"![{self.title}]({picture})",
             *(table.markdown() for table in self.tables),
         ]
         return starred("\n\n".join(parts)) + "\n"
+
+    def _judged(self) -> Table:
+        """Return expectations beside what was seen."""
+        broken = sum(not one.holds for one in self.checks)
+        said = f"not as expected in {broken} of {len(self.checks)}" if broken else "as expected"
+        rows = [[one.name, one.claim, one.numbers, one.word] for one in self.checks]
+        return Table(f"Expected and seen: {said}", ("", "expected", "seen", "verdict"), rows)
 
 
 class Least(NamedTuple):
@@ -147,10 +168,6 @@ def starred(text: str) -> str:
     'W\\* and rho\\*'
     """
     return re.sub(r"\b(rho|W|eta)\*(?!\*)", r"\1\\*", text)
-
-
-def _sentence(text: str) -> str:
-    return text[:1].upper() + text[1:]
 
 
 def _plain(cell: str) -> str:

@@ -11,10 +11,11 @@ import windage as wd
 from windage.drift import DriftingMDP
 from windage.learn.radii import Radii
 from windage.paper.drawing import canvas, label
+from windage.paper.judging import Check, Sides, worst
 from windage.paper.result import Effort, Least, Result, Table
 from windage.paper.suite import learner
 
-__all__ = ["compute"]
+__all__ = ["Map", "compute", "judge"]
 
 Reals = NDArray[np.float64]
 
@@ -24,6 +25,7 @@ KINDS = {
     "Laplace radii": Radii.laplace(),
     "Laplace radii x0.3": Radii.laplace().scaled(0.3),
 }
+GUARANTEED = ("printed radii", "Laplace radii")
 COUNT = 12  # windows
 
 LEAST = Least(2000, "W* would be longer than T / 10")
@@ -36,11 +38,12 @@ does not know the radii, so it need not be the best cell of one world.
 """
 
 
-class _Map(NamedTuple):
+class Map(NamedTuple):
+    """Regrets a step over the grid, and at (W*, eta*)."""
+
     regrets: Reals  # [window, eta], a step
     best: tuple[int, int]
     at_tuned: float
-    random: float
 
 
 def compute(effort: Effort) -> Result:
@@ -55,33 +58,60 @@ def compute(effort: Effort) -> Result:
     for name, radii in KINDS.items():
         effort.say(f"a map of regrets: {name}")
         maps[name] = _map(effort, model, radii, windows, star, seeds)
-    worst = {name: one.at_tuned / float(one.regrets.min()) for name, one in maps.items()}
-    best = {name: (windows[one.best[0]], ETAS[one.best[1]]) for name, one in maps.items()}
     return Result(
         name="tuning",
         title="Choosing W and eta",
         about=ABOUT,
-        expected=(
-            "regret that falls and rises again in W, and (W*, eta*) within a moderate factor of "
-            "the best cell for radii that keep the guarantee; no such promise for tighter ones."
-        ),
-        seen=(
-            f"(W*, eta*) = ({star[0]:,}, {star[1]:.3f}); its regret over that of the best cell is "
-            + ", ".join(
-                f"{worst[name]:.1f} with {name} (best W = {best[name][0]:,}, eta = "
-                f"{best[name][1]:g})"
-                for name in KINDS
-            )
-            + ". What separates them is W: the best windows are longer than W* for wide radii."
-        ),
-        holds=all(
-            one.regrets.min() < min(one.regrets[0].min(), one.regrets[-1].min())
-            for one in maps.values()
-        )
-        or effort.is_quick,
+        checks=judge(maps, is_judged=not effort.is_quick),
+        remarks=_remarks(maps, windows, star),
         tables=[_table(name, one, windows) for name, one in maps.items()],
         figure=_draw(maps, windows, star),
         is_quick=effort.is_quick,
+    )
+
+
+def judge(maps: dict[str, Map], *, is_judged: bool = True) -> list[Check]:
+    """Judge the shape of the maps in W and eta, and what (W*, eta*) is better than."""
+    ends = {"the shortest": 0, "the longest": -1}
+    return [
+        worst(
+            "W",
+            "regret falls and rises again in W: the best cell is below the best of the shortest "
+            "and of the longest window",
+            [Sides(float(one.regrets.min()), float(one.regrets[end].min()), f"{name}, {which}")
+             for name, one in maps.items() for which, end in ends.items()],
+            "<", unit="ends", is_judged=is_judged,
+        ),
+        worst(
+            "eta",
+            "sets that hold every kernel (eta = 2) are no help: the best cell has another eta",
+            [Sides(float(one.regrets.min()), float(one.regrets[:, -1].min()), name)
+             for name, one in maps.items()],
+            "<", unit="maps", is_judged=is_judged,
+        ),
+        worst(
+            "(W*, eta*)",
+            "with radii that keep the guarantee (W*, eta*) is better than the shortest window, and "
+            "than the longest, at any eta",
+            [Sides(one.at_tuned, float(one.regrets[end].min()), f"{name}, {which}")
+             for name, one in maps.items() if name in GUARANTEED for which, end in ends.items()],
+            "<", unit="ends", is_judged=is_judged,
+        ),
+    ]  # fmt: skip
+
+
+def _remarks(maps: dict[str, Map], windows: list[int], star: tuple[int, float]) -> str:
+    parts = []
+    for name, one in maps.items():
+        W, eta = windows[one.best[0]], ETAS[one.best[1]]
+        parts.append(
+            f"{one.at_tuned / float(one.regrets.min()):.1f} times that of the best cell with "
+            f"{name} (W = {W:,}, eta = {eta:g})"
+        )
+    longer = sum(windows[one.best[0]] > star[0] for one in maps.values())
+    return (
+        f"(W*, eta*) = ({star[0]:,}, {star[1]:.3f}); its regret is {', '.join(parts)}. The best "
+        f"window is longer than W* on {longer} of {len(maps)} maps."
     )
 
 
@@ -92,7 +122,7 @@ def _map(
     windows: list[int],
     star: tuple[int, float],
     seeds: int,
-) -> _Map:
+) -> Map:
     best = model.optimal_gains().sum()
 
     def play(task: tuple[int, float]) -> float:
@@ -107,10 +137,10 @@ def _map(
     cells = effort.each(play, [(W, eta) for W in windows for eta in ETAS])
     regrets = np.array(cells).reshape(len(windows), len(ETAS))
     i, j = np.unravel_index(int(regrets.argmin()), regrets.shape)
-    return _Map(regrets, (int(i), int(j)), play(star), 0.0)
+    return Map(regrets, (int(i), int(j)), play(star))
 
 
-def _table(name: str, one: _Map, windows: list[int]) -> Table:
+def _table(name: str, one: Map, windows: list[int]) -> Table:
     return Table(
         f"Regret a step, {name}",
         ("W", *(f"eta {eta:g}" for eta in ETAS)),
@@ -118,7 +148,7 @@ def _table(name: str, one: _Map, windows: list[int]) -> Table:
     )
 
 
-def _draw(maps: dict[str, _Map], windows: list[int], star: tuple[int, float]) -> Any:
+def _draw(maps: dict[str, Map], windows: list[int], star: tuple[int, float]) -> Any:
     figure, panels = canvas(
         "Regret a step over windows and widenings: cross (W*, eta*), circle the best",
         columns=len(maps), height=4.8,
@@ -130,8 +160,9 @@ def _draw(maps: dict[str, _Map], windows: list[int], star: tuple[int, float]) ->
         y = float(np.interp(np.log(star[0]), np.log(windows), np.arange(len(windows))))
         panel.plot(x, y, "x", color="#FFFFFF", markersize=12, markeredgewidth=3)
         panel.plot(x, y, "x", color="#D55E00", markersize=11, markeredgewidth=1.8)
-        panel.plot(one.best[1], one.best[0], "o", color="none", markeredgecolor="#FFFFFF",
-                   markersize=13, markeredgewidth=2.5)  # fmt: skip
+        for colour, width in (("#000000", 4.0), ("#FFFFFF", 2.0)):  # seen on any shade
+            panel.plot(one.best[1], one.best[0], "o", color="none", markeredgecolor=colour,
+                       markersize=13, markeredgewidth=width)  # fmt: skip
         panel.set_xticks(np.arange(len(ETAS)), [f"{eta:g}" for eta in ETAS], fontsize=8)
         panel.set_yticks(np.arange(len(windows)), [f"{W:,}" for W in windows])
         panel.grid(visible=False)
