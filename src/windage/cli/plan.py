@@ -163,7 +163,7 @@ def _print(found: Plan) -> None:
         ["gamma <= 1", f"{borl.adapts_first:.3g}", "the first such T"],
         ["", f"{borl.adapts_from:.3g}", "T from which it stays so"],
         ["an agent holds", bytes_in_words(found.memory), "about"],
-        ["a run takes", f"{quick:.1g} to {slow:.1g} s", "roughly, once compiled"],
+        ["a run takes", f"{quick:.2g} to {slow:.2g} s", "roughly, once compiled"],
     ]
     print_table(["", "value", "remark"], rows)
     print("\nVisits a pair needs until its sets say anything")

@@ -6,7 +6,6 @@ import math
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammaln
 
 from windage.drift import DriftingMDP
 from windage.envs.registry import Facts, register
@@ -143,6 +142,8 @@ def _kernel(space: StateActions, beta: float, importation: float) -> Reals:
 
 
 def _binomial(n: int, p: float) -> Reals:
+    from scipy.special import gammaln
+
     if n == 0:
         return np.ones(1)
     k = np.arange(n + 1)

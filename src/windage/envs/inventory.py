@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammaln
 
 from windage.drift import DriftingMDP
 from windage.envs.registry import Facts, register
@@ -187,6 +186,8 @@ def _laws(capacity: int, zeta: float) -> list[Reals]:
 
 
 def _poisson(most: int, mean: float) -> Reals:
+    from scipy.special import gammaln
+
     x = np.arange(most + 1)
     weight = np.exp(x * np.log(mean) - mean - gammaln(x + 1))
     law: Reals = weight / weight.sum()

@@ -3,7 +3,8 @@
 Memory is counted from the parts of an agent: the samples of the window and of the batch that waits
 to be counted, the cells of transition counts, the rows and columns that the planner makes of them,
 the log of episodes, and what is kept per pair and per state. Time is a rule of thumb, fitted to the
-whole runs of `make bench`; compiling adds half a minute to the first run of an installation.
+whole runs of `python -m benchmarks learning`, which prints how far off it is; compiling adds half a
+minute to the first run of an installation.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ _ENTRY = 2 * 16  # of the planner: once in a row, once in a column
 _PAIR, _STATE = 268, 168  # counts, sets and the planner's own
 _LANE = 8  # of the planner's grid
 _LOG = 64  # an episode
-_STEP = 55e-9
-_PLANNING = 1.1e-9  # a step and pair, where sets are tight enough to plan in
+_STEP = 25e-9
+_PLANNING = 0.2e-9  # a step and pair, where sets are tight enough to plan in
 
 
 def agent_memory(space: StateActions, window: int, horizon: int) -> int:
