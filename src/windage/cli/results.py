@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from windage.cli.progress import Progress
 from windage.cli.study import find_own_classes
 from windage.cli.tables import print_table, print_text
+
+if TYPE_CHECKING:
+    from windage.study.diff import Diff
+    from windage.study.partners import Place
 
 __all__ = ["diff", "verify"]
 
@@ -87,18 +92,40 @@ def diff(
     headers = ["environment", "T", "agent", "seeds", f"{name} in A", "B - A", "95 % interval",
                "p (Holm)", "same"]  # fmt: skip
     print_table(headers, rows)
-    for partners in (change.partners for change in found.changes):
-        if partners.first != partners.second:
-            print_text(f"{partners.first} is in B: {partners.second}")
-        for set_to in partners.differences:
-            values = f"{set_to.first} in A, {set_to.second} in B"
-            print_text(f"{partners.first}: {set_to.name} is {values}")
-    for side, alone in (("A", found.alone_first), ("B", found.alone_second)):
-        for place in alone:
-            print_text(f"only in {side}: {place}")
+    for line in _remarks(found):
+        print_text(line)
     same = sum(change.same for change in found.changes)
     runs = sum(change.paired.n for change in found.changes)
     print_text(
         f"{same:,} of {runs:,} runs are the same to the last bit; {found.only_first:,} are only "
         f"in A, {found.only_second:,} only in B"
     )
+
+
+def _remarks(found: Diff) -> Iterator[str]:
+    """Yield what the table does not show, one line for all places of which it is true."""
+    places: dict[tuple[str, str], list[Place]] = {}
+    for partners in (change.partners for change in found.changes):
+        first, second = partners.first, partners.second
+        if first.agent != second.agent:
+            text = f"is called {second.agent} in B"
+            places.setdefault((first.agent, text), []).append(first)
+        if first.environment != second.environment:
+            text = f"{first.environment} is called {second.environment} in B"
+            places.setdefault(("", text), []).append(first)
+        for one in partners.differences:
+            text = f"{one.name} is {one.first} in A, {one.second} in B"
+            places.setdefault((first.agent, text), []).append(first)
+    for side, alone in (("A", found.alone_first), ("B", found.alone_second)):
+        for place in alone:
+            places.setdefault((place.agent, f"only in {side}"), []).append(place)
+    for (agent, text), where in places.items():
+        yield f"{agent}: {text} ({_where(where)})" if agent else text
+
+
+def _where(places: list[Place]) -> str:
+    """Return where an agent is, such as "river, T = 500, 1,000; queue, T = 500"."""
+    horizons: dict[str, list[str]] = {}
+    for place in places:
+        horizons.setdefault(place.environment, []).append(f"{place.horizon:,}")
+    return "; ".join(f"{name}, T = {', '.join(T)}" for name, T in horizons.items())

@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 
 import windage as wd
+from windage.cli import main
 from windage.errors import InputError, StateError
 from windage.report.page.material import gather
 from windage.study import stats
@@ -265,7 +266,7 @@ def test_diff_of_two_studies(pair):
     assert found.versions == ()
 
 
-def test_diff_knows_agents_and_environments_by_what_they_are(tmp_path):
+def test_diff_knows_agents_and_environments_by_what_they_are(tmp_path, capsys):
     """Names are swapped: "one" is what the other study calls "two", and the river is renamed."""
     small, large = {"id": "ucrl2", "delta": 0.05}, {"id": "ucrl2", "delta": 0.5}
     more = {"horizon": 200, "seeds": 3}
@@ -283,6 +284,15 @@ def test_diff_knows_agents_and_environments_by_what_they_are(tmp_path):
     assert [str(place) for place in found.alone_first] == ["random on riverswim, T = 200"]
     assert [str(place) for place in found.alone_second] == ["psrl on river, T = 200"]
     assert (found.only_first, found.only_second) == (3, 3)
+    assert main(["diff", str(tmp_path / "a"), str(tmp_path / "b")]) == 0
+    assert capsys.readouterr().out.splitlines()[-6:] == [
+        "one: is called two in B (riverswim, T = 200)",
+        "riverswim is called river in B",
+        "two: is called one in B (riverswim, T = 200)",
+        "random: only in A (riverswim, T = 200)",
+        "psrl: only in B (river, T = 200)",
+        "6 of 6 runs are the same to the last bit; 3 are only in A, 3 only in B",
+    ]
 
 
 def test_namesakes_are_compared_and_their_differences_told(tmp_path, monkeypatch):

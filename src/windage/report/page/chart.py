@@ -15,20 +15,24 @@ from windage.report.page.looks import Look
 __all__ = [
     "FONT",
     "LABEL",
+    "NAME",
     "Chart",
     "Table",
     "View",
     "axis",
     "colorbar",
     "direct_labels",
+    "fits_beside",
     "interval_text",
+    "label_room",
     "plot_text",
     "rounded",
     "shortened",
 ]
 
 FONT = 13  # pixels
-LABEL = 24  # letters of a name beside a line
+LABEL = 32  # letters of the longest name that may stand beside a line
+NAME = 44  # letters of a name on an axis
 _BRIEF = [
     (re.compile(rf", {name} (?=[\w.])"), short)
     for name, short in (
@@ -164,25 +168,46 @@ def direct_labels(
     Parameters
     ----------
     ends
-        The looks, the heights at which their lines end, and what else to say of them.
+        The looks, the heights at which their lines end, and what else to say of them. If a name is
+        too long to stand there, only what else there is to say does, and the chart needs a key: an
+        agent has one name wherever it is shown.
     x
         Where the lines end.
     low, high, pixels
         The range of the vertical axis, and how tall it is drawn.
     """
     scale = pixels / max(high - low, _SMALL)
-    order = sorted(ends, key=lambda end: -end[1])
+    fits = fits_beside(look for look, _, _ in ends)
+    order = sorted((end for end in ends if fits or end[2]), key=lambda end: -end[1])
     wanted = [(high - value) * scale for _, value, _ in order]
     placed = _apart(wanted, 0.0, pixels)
     return [
         {
             "x": x, "y": value, "ax": 16, "ay": at - place, "xref": "x", "yref": "y",
-            "text": plot_text(look.label, LABEL) + more, "arrowcolor": look.colour,
+            "text": _beside(look, more, fits=fits), "arrowcolor": look.colour,
             "showarrow": True, "arrowhead": 0, "arrowwidth": 1, "xanchor": "left",
             "yanchor": "middle", "align": "left", "font": {"color": look.ink, "size": FONT},
         }
         for (look, value, more), place, at in zip(order, wanted, placed, strict=True)
     ]  # fmt: skip
+
+
+def fits_beside(looks: Iterable[Look]) -> bool:
+    """Return whether names may stand beside the lines, uncut."""
+    return all(len(look.label) <= LABEL for look in looks)
+
+
+def label_room(ends: Sequence[tuple[Look, float, str]]) -> int:
+    """Return how many pixels `direct_labels` need beside the lines."""
+    fits = fits_beside(look for look, _, _ in ends)
+    longest = max((len(_beside(look, more, fits=fits)) for look, _, more in ends), default=0)
+    return 34 + round(0.56 * FONT * longest)
+
+
+def _beside(look: Look, more: str, *, fits: bool) -> str:
+    if not fits:
+        return more
+    return plot_text(look.label) + (f": {more}" if more else "")
 
 
 def _apart(wanted: Sequence[float], low: float, high: float) -> list[float]:
@@ -215,9 +240,10 @@ def _apart(wanted: Sequence[float], low: float, high: float) -> list[float]:
 
 
 def interval_text(low: float, high: float, digits: int) -> str:
-    """Return an interval.
+    """Return an interval; what is rounded to zero has no sign.
 
-    >>> interval_text(-1.0, 2.5, 1)
-    '[−1.0, 2.5]'
+    >>> interval_text(-1.0, 2.5, 1), interval_text(-0.001, 0.28, 2)
+    ('[−1.0, 2.5]', '[0.00, 0.28]')
     """
-    return f"[{low:.{digits}f}, {high:.{digits}f}]".replace("-", "\u2212")
+    ends = (f"{round(end, digits) + 0.0:.{digits}f}" for end in (low, high))
+    return f"[{', '.join(ends)}]".replace("-", "\u2212")

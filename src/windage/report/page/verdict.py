@@ -229,12 +229,18 @@ def _range(low: float, high: float, digits: int) -> str:
 
 
 def listed(names: Iterable[str | Look]) -> Words:
-    """Return names with commas and an "and"."""
+    """Return names with commas and an "and"; names with commas of their own with semicolons.
+
+    >>> listed(["a", "b, delta 0.1", "c"])
+    ['a', '; ', 'b, delta 0.1', '; and ', 'c']
+    """
     found = list(names)
+    commas = any("," in (name if isinstance(name, str) else name.label) for name in found)
+    between, last = ("; ", "; and ") if commas and len(found) > 2 else (", ", " and ")
     words: Words = []
     for place, name in enumerate(found):
         if place:
-            words.append(" and " if place == len(found) - 1 else ", ")
+            words.append(last if place == len(found) - 1 else between)
         words.append(name)
     return words
 

@@ -22,7 +22,7 @@ __all__ = ["STYLE", "regret_column", "shares_column"]
 WIDTH = 3.35  # inches: one of two columns
 _ROW = 0.2
 _MOST = 24
-_NAME = 26
+_NAME = 32
 STYLE: Any = {
     "font.size": 8,
     "axes.titlesize": 8,

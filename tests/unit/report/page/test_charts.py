@@ -41,6 +41,24 @@ def test_shares_are_drawn_best_first_with_every_seed():
     assert chart.table.rows[0][:3] == ["a", 3, pytest.approx(80.0)]
 
 
+@pytest.mark.parametrize(("length", "beside"), [(32, True), (33, False)])
+@pytest.mark.parametrize("chart", [regret_chart, horizons_chart])
+def test_an_agent_has_one_name_on_every_chart(chart, length, beside):
+    """A name stands beside its line as it is, or in the key: it is never written in another way."""
+    name = "CW, window 1,000, widening 0.0".ljust(length, "5")
+    rows = [
+        row(name, seed, 0.5 + seed / 10, horizon=T) for T in (100, 200, 400) for seed in range(3)
+    ]
+    found = material(rows)
+    place = "world" if chart is horizons_chart else found.results.settings[-1]
+    made = chart(found, place)
+    said = [one["text"] for one in made.views[0].layout["annotations"]]
+    assert made.direct == beside
+    assert [look.label for look in made.key] == [name]
+    assert any(name in text for text in said) == beside
+    assert ("window" in "".join(said)) == beside
+
+
 def test_pairs_are_counted_run_by_run():
     chart = of(pairwise_chart, scores(a=A, b=B))
     wins = sum((x > y) + 0.5 * (x == y) for x in A for y in B) / 9

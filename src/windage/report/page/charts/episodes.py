@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from windage.report.page.chart import Chart, Table, View, axis, plot_text, rounded, shortened
+from windage.report.page.chart import NAME, Chart, Table, View, axis, plot_text, rounded, shortened
 from windage.report.page.material import Material
 from windage.report.page.results import Cell, Setting
 
@@ -116,7 +116,7 @@ def reasons_chart(material: Material, setting: Setting) -> Chart | None:
         }
         for reason in used
     ]  # fmt: skip
-    names = [plot_text(cell.agent.label, 34) for cell in cells]
+    names = [plot_text(cell.agent.label, NAME) for cell in cells]
     layout: dict[str, Any] = {
         "height": 110 + 34 * len(cells),
         "margin": {"l": 8, "r": 14, "t": 40, "b": 52},

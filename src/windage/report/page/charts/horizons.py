@@ -7,7 +7,18 @@ from typing import Any
 import numpy as np
 
 from windage.errors import InputError
-from windage.report.page.chart import Chart, Table, View, axis, direct_labels, plot_text, rounded
+from windage.report.page.chart import (
+    Chart,
+    Table,
+    View,
+    axis,
+    direct_labels,
+    fits_beside,
+    interval_text,
+    label_room,
+    plot_text,
+    rounded,
+)
 from windage.report.page.material import Material
 from windage.report.page.results import REWARD, Cell
 from windage.study import stats
@@ -15,7 +26,7 @@ from windage.study.stats import Interval
 
 __all__ = ["horizons_chart"]
 
-_HEIGHT, _TOP, _BOTTOM, _LABELS = 440, 14, 52, 305
+_HEIGHT, _TOP, _BOTTOM = 440, 14, 52
 
 
 def horizons_chart(material: Material, environment: str) -> Chart | None:
@@ -76,7 +87,7 @@ def horizons_chart(material: Material, environment: str) -> Chart | None:
     edge = 0.04 * float(order[1] - order[0])
     layout: dict[str, Any] = {
         "height": _HEIGHT,
-        "margin": {"l": 64, "r": _LABELS, "t": _TOP, "b": _BOTTOM},
+        "margin": {"l": 64, "r": label_room(ends), "t": _TOP, "b": _BOTTOM},
         "xaxis": axis(
             "T (logarithmic)", type="log", tickmode="array", tickvals=horizons,
             ticktext=[f"{T:,}" for T in horizons], range=[order[0] - edge, order[1] + edge],
@@ -101,7 +112,7 @@ def horizons_chart(material: Material, environment: str) -> Chart | None:
         views=[View(data, layout, narrow)],
         table=Table(f"Slopes of log regret against log T, {environment}", headers, _padded(rows)),
         key=[material.looks[label] for label in slopes if material.looks[label].coloured],
-        direct=True,
+        direct=fits_beside(look for look, _, _ in ends),
     )
 
 
@@ -136,7 +147,7 @@ def _numbers(found: Interval | None) -> list[float | None]:
 
 
 def _words(found: Interval | None) -> str:
-    return f": slope {found.estimate:.2f}" if found else ": no slope"
+    return f"slope {found.estimate:.2f}" if found else "no slope"
 
 
 def _sentence(slopes: dict[str, Interval | None], n: int) -> str:
@@ -147,7 +158,7 @@ def _sentence(slopes: dict[str, Interval | None], n: int) -> str:
     )
     if known:
         label, least = min(known.items(), key=lambda one: one[1].estimate)
-        between = f" [{least.low:.2f}, {least.high:.2f}]" if np.isfinite(least.low) else ""
+        between = f" {interval_text(least.low, least.high, 2)}" if np.isfinite(least.low) else ""
         said += f" {label} has the flattest, {least.estimate:.2f}{between}."
     if n < 3:
         said += " Two horizons fit any line: add a third."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from windage.report.page.chart import FONT, Chart, Table, View, axis, plot_text
+from windage.report.page.chart import FONT, NAME, Chart, Table, View, axis, plot_text
 from windage.report.page.comparison import Comparison, Scored, shared
 from windage.report.page.looks import DIVERGING
 from windage.report.page.material import Material
@@ -15,6 +15,7 @@ from windage.study.stats import Interval
 __all__ = ["pairwise_chart"]
 
 _MOST = 12  # agents: more cells than 144 nobody reads
+_HEAD = 14  # letters that fit above a column
 _NAMED = 7  # agents whose names fit above the columns
 _CELL, _CELL_NARROW = 44, 32  # pixels
 
@@ -28,7 +29,7 @@ def pairwise_chart(material: Material, setting: Setting) -> Chart | None:
         return None
     found = _all_pairs(comparison, shown)
     n = len(shown)
-    names = [plot_text(f"{place + 1}  {one.label}", 36) for place, one in enumerate(shown[:-1])]
+    names = [plot_text(f"{place + 1}  {one.label}", NAME) for place, one in enumerate(shown[:-1])]
     numbers = [str(place + 1) for place in range(n)]
     above = [[j > i for j in range(1, n)] for i in range(n - 1)]  # each pair once
     data: list[dict[str, Any]] = [
@@ -85,10 +86,11 @@ def pairwise_chart(material: Material, setting: Setting) -> Chart | None:
 
 
 def _heads(shown: list[Scored]) -> list[str]:
-    """Return what stands above the columns: names where there is room."""
-    if len(shown) > _NAMED:
+    """Return what stands above the columns: names where there is room for all of them."""
+    names = [f"{place + 2} {one.label}" for place, one in enumerate(shown[1:])]
+    if len(shown) > _NAMED or max(map(len, names)) > _HEAD:
         return [str(place + 2) for place in range(len(shown) - 1)]
-    return [plot_text(f"{place + 2} {one.label}", 14) for place, one in enumerate(shown[1:])]
+    return [plot_text(name) for name in names]
 
 
 def _all_pairs(comparison: Comparison, shown: list[Scored]) -> dict[tuple[int, int], Interval]:

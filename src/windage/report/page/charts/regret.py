@@ -13,6 +13,8 @@ from windage.report.page.chart import (
     View,
     axis,
     direct_labels,
+    fits_beside,
+    label_room,
     plot_text,
     rounded,
 )
@@ -28,7 +30,6 @@ Reals = NDArray[np.float64]
 _HEIGHT, _ALONE = 540, 420  # pixels, with the oracle below and without
 _TOP, _BOTTOM = 14, 52
 _SPLIT = 0.30  # of the height, for the oracle
-_LABELS = 218  # pixels beside the lines
 _ROWS = 12  # times in the table
 
 
@@ -60,7 +61,7 @@ def regret_chart(material: Material, setting: Setting) -> Chart:
     pixels = (height - _TOP - _BOTTOM) * (1 - split)
     layout: dict[str, Any] = {
         "height": height,
-        "margin": {"l": 64, "r": _LABELS, "t": _TOP, "b": _BOTTOM},
+        "margin": {"l": 64, "r": label_room(named), "t": _TOP, "b": _BOTTOM},
         "xaxis": axis(
             "time t (steps)",
             range=[0, setting.horizon],
@@ -93,7 +94,7 @@ def regret_chart(material: Material, setting: Setting) -> Chart:
         views=[View(data, layout, narrow)],
         table=_table(setting, times, curves, lost=lost),
         key=[material.looks[cell.agent.label] for cell in cells if _coloured(material, cell)],
-        direct=True,
+        direct=fits_beside(look for look, _, _ in named),
     )
 
 

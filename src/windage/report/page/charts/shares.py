@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from windage.report.page.chart import FONT, Chart, Table, View, axis, plot_text, rounded
+from windage.report.page.chart import FONT, NAME, Chart, Table, View, axis, plot_text, rounded
 from windage.report.page.comparison import Comparison
 from windage.report.page.material import Material
 from windage.report.page.results import SHARE, Setting
@@ -55,7 +55,7 @@ def shares_chart(material: Material, setting: Setting) -> Chart:
                 f"{between if one.cell.n > 1 else ''}<extra></extra>",
             }
         )  # fmt: skip
-    names = [plot_text(one.label, 34) for one in shown]
+    names = [plot_text(one.label, NAME) for one in shown]
     numbers = [
         _beside(row, _value(comparison, one.score.estimate))
         for row, one in zip(rows, shown, strict=True)

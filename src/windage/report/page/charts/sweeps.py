@@ -122,8 +122,8 @@ def _view(
         data.append(
             {
                 "type": "scatter", "mode": "markers", "x": [x], "y": [y], "cliponaxis": False,
-                "marker": {"symbol": "star", "size": 15, "color": "@agent-1",
-                           "line": {"width": 1, "color": "@paper"}},
+                "marker": {"symbol": "star-open", "size": 20, "color": "@agent-1",
+                           "line": {"width": 2}},
                 "hovertemplate": f"Theorem 1: W* = {star[0]:,.0f}, η* = {star[1]:.3g}"
                 "<extra></extra>",
                 "name": "W*, eta*",
