@@ -120,9 +120,9 @@ def claims_without_a_test(page):
     wanted = {f"C{i}": rf"\| [^|]*\bC{i}\b[^|]* \|" for i in range(1, 13)}
     statements = (
         "Proposition 1", "Proposition 2", "Proposition 3", "Theorem 2", "Remark on bandits",
-        "Remark on unknown budgets", "Properties 1, 2",
+        "Remark on unknown budgets", "Properties 1 and 2",
     )  # fmt: skip
-    wanted |= {name: rf"\| {re.escape(name)}\b[^|]* \|" for name in statements}
+    wanted |= {name: rf"\| [^|]*\b{name}\b[^|]* \|" for name in statements}
     missing = []
     for name, first in wanted.items():
         found = [named_tests(row) for row in rows if re.match(first, row)]
