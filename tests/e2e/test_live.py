@@ -219,6 +219,47 @@ def test_a_copy_without_its_head_is_verified_as_far_as_can_be(journal, capsys):
     assert "sound" in out
 
 
+def test_expire_says_what_it_would_give_up_and_does_it_when_told_to(journal, capsys):
+    with wd.online.open(journal, swucrl(), reward_range=(0, 1)) as live:
+        waiting = live.pending or live.decide(0)
+        problem = refused(capsys, "live", "expire", journal, "--apply")
+        assert f"process {os.getpid()} is writing to it" in problem
+    before = Path(journal).read_bytes()
+    out = said(capsys, "live", "expire", journal)
+    assert f"decision {waiting.id}: {waiting.action_name} in" in out
+    assert "waits since 20" in out
+    assert "nothing was changed" in out
+    for number, problem in [
+        (1, "there is no decision 1"),
+        (-4, "there is no decision -4"),
+        (10**6, "there is no decision 1000000"),
+        (2, "decision 2: is not waiting for its outcome"),
+    ]:
+        said_so = refused(capsys, "live", "expire", journal, "--decision", str(number), "--apply")
+        assert problem in said_so
+    assert Path(journal).read_bytes() == before
+    out = said(capsys, "live", "expire", journal, "--decision", str(waiting.id), "--apply")
+    assert "done: its step is dropped and counted" in out
+    assert "no decision is waiting" in refused(capsys, "live", "expire", journal)
+    assert "sound" in said(capsys, "live", "verify", journal)
+    with wd.online.open(journal, swucrl(), reward_range=(0, 1)) as live:
+        assert live.pending is None
+        live.decide(0)
+
+
+def test_expire_of_one_agent_of_several(here, capsys):
+    shops = {name: swucrl(seed=i) for i, name in enumerate(["east", "west"])}
+    with wd.online.open("f.journal", shops) as fleet:
+        fleet.decide({"east": 0, "west": 1})
+    assert "--name" in refused(capsys, "live", "expire", "f.journal", "--apply")
+    assert "in middle" in said(
+        capsys, "live", "expire", "f.journal", "--name", "west", "--apply"
+    )  # fmt: skip
+    with wd.online.open("f.journal", shops) as fleet:
+        assert fleet["east"].pending is not None
+        assert fleet["west"].pending is None
+
+
 def test_switch_tries_first_and_does_it_when_told_to(journal, capsys):
     refused(capsys, "live", "switch", journal)
     assert "no such parameter" in refused(capsys, "live", "switch", journal, "--set", "widow=3")

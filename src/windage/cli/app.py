@@ -58,6 +58,7 @@ _live.command("explain")(live.explain)
 _live.command("export")(live.export)
 _live.command("verify")(live_repair.verify)
 _live.command("recover")(live_repair.recover)
+_live.command("expire")(live_repair.expire)
 _live.command("switch")(live_repair.switch)
 app.add_typer(_live, name="live")
 

@@ -1,4 +1,4 @@
-"""`windage live verify|recover|switch`: whether a journal is sound, and what to do about it."""
+"""`windage live verify|recover|expire|switch`: whether a journal is sound, and how to go on."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from windage.cli.live import Journal, Name
 from windage.cli.progress import Progress
 from windage.cli.settings import parse_settings
 from windage.cli.tables import print_table, print_text
-from windage.errors import InputError, JournalError
+from windage.errors import CallOrderError, InputError, JournalError
 
 if TYPE_CHECKING:
     from windage.agents import Agent
@@ -87,6 +87,48 @@ def _missing(found: Recovery) -> str:
         f"missing: event {found.events + 1:,} and all after it, {found.missing:,} at least "
         f"({known}{traces})"
     )
+
+
+def expire(
+    journal: Journal,
+    decision: Annotated[
+        int | None,
+        typer.Option("--decision", metavar="ID", help="Which; the one that waits if not said."),
+    ] = None,
+    name: Name = None,
+    apply: Annotated[
+        bool, typer.Option("--apply", help="Do it. Without, it only says what would be given up.")
+    ] = False,
+) -> None:
+    """Give up a decision whose outcome will never come: its step is dropped and counted."""
+    from windage.online.decisions import as_decision, not_waiting, waiting
+    from windage.online.history import bases, of_name
+    from windage.online.journal import Journal as Reader
+    from windage.online.opening import resumed
+    from windage.online.status import moment
+
+    reader = Reader(journal)
+    try:
+        base = of_name(bases(reader), name)
+        found = waiting(reader, base.agent)
+        if found is None and decision is None:
+            raise CallOrderError(
+                "no decision is waiting", field="expire", fix="see `windage live status`"
+            )
+        if found is None or decision not in (None, found.n):
+            raise not_waiting(reader, base.agent, decision or 0)
+    finally:
+        reader.close()
+    one = as_decision(base.space(), found)
+    where = base.space().state_name(one.state)
+    if apply:
+        with resumed(journal, name) as live:
+            live.expire(one.id)
+    print_text(f"decision {one.id}: {one.action_name} in {where}, waits since {moment(found.at)}")
+    if apply:
+        print_text("done: its step is dropped and counted; an outcome that comes later is late")
+    else:
+        print("nothing was changed; --apply gives it up")
 
 
 def switch(

@@ -5,14 +5,23 @@ from __future__ import annotations
 from typing import Any
 
 from windage.agents import Agent
-from windage.errors import InputError
+from windage.errors import CallOrderError, InputError
 from windage.online.answers import Decision
 from windage.online.events import DECIDED, OBSERVED, Event
 from windage.online.history import Base, reach
 from windage.online.journal import Journal
 from windage.spaces import StateActions
 
-__all__ = ["as_decision", "by_key", "by_number", "has_place", "outcome_of", "require_same"]
+__all__ = [
+    "as_decision",
+    "by_key",
+    "by_number",
+    "has_place",
+    "not_waiting",
+    "outcome_of",
+    "require_same",
+    "waiting",
+]
 
 
 def as_decision(space: StateActions, event: Event) -> Decision:
@@ -48,6 +57,25 @@ def by_number(journal: Journal, agent: int, number: int) -> Event:
             f"there is no decision {number}", field="id", fix="pass the id that decide() returned"
         )
     return found[0]
+
+
+def waiting(journal: Journal, agent: int) -> Event | None:
+    """Return the decision of an agent that waits for its outcome, if one does."""
+    last = journal.events("agent = ? AND kind = ? ORDER BY step DESC LIMIT 1", agent, DECIDED)
+    if not last or journal.events("agent = ? AND step = ? AND n > step", agent, last[0].n):
+        return None
+    return last[0]
+
+
+def not_waiting(journal: Journal, agent: int, number: int) -> CallOrderError:
+    """Return the error about a decision that is there and does not wait."""
+    by_number(journal, agent, number)
+    return CallOrderError(
+        "is not waiting for its outcome",
+        field="expire",
+        where=f"decision {number}",
+        fix="give up the decision that is waiting: see pending",
+    )
 
 
 def outcome_of(journal: Journal, agent: int, number: int) -> Event | None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from windage.errors import JournalError
 from windage.online.events import FORMAT
 
-__all__ = ["UnwritableError", "damaged", "newer", "unreadable", "unwritable"]
+__all__ = ["UnknownAgentError", "UnwritableError", "damaged", "newer", "unreadable", "unwritable"]
 
 _PASSING = (
     sqlite3.SQLITE_BUSY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_FULL, sqlite3.SQLITE_PERM,
@@ -20,6 +20,10 @@ _PASSING = (
 
 class UnwritableError(JournalError):
     """There is no room, or no permission, to write: a fallback may decide until there is."""
+
+
+class UnknownAgentError(JournalError):
+    """A journal's agent is of a class that only the program that decides has."""
 
 
 def unwritable(path: Path, why: object) -> UnwritableError:

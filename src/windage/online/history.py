@@ -22,7 +22,7 @@ from windage.inputs import as_choice
 from windage.online.events import CONFIGURED, CREATED
 from windage.online.failures import damaged
 from windage.online.journal import Journal
-from windage.online.settings import Created, Made, Makers, Switched
+from windage.online.settings import Created, Made, Makers, Switched, kind_of
 from windage.online.units import Units
 from windage.spaces import StateActions
 
@@ -247,9 +247,7 @@ def _resumed(journal: Journal, base: Base, kind: type[Agent] | None, step: int) 
     fresh = base.switched.saved.agent if base.switched else base.created.saved.agent
     if fresh == Doubling.id:
         return Doubling.from_state(state, make_agent=base.makers)
-    from windage import agents
-
-    return (kind if kind and kind.id == fresh else agents.get(fresh)).from_state(state)
+    return (kind if kind and kind.id == fresh else kind_of(fresh)).from_state(state)
 
 
 def _continued(agent: Agent, units: Units, past: History) -> Life:

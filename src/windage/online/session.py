@@ -24,6 +24,7 @@ from windage.online.decisions import (
     by_key,
     by_number,
     has_place,
+    not_waiting,
     outcome_of,
     require_same,
 )
@@ -253,13 +254,7 @@ class Session(Holder):
             number = as_integer(id, "id", low=1)
             life = self._now()
             if life.pending is None or life.pending.id != number:
-                by_number(self.journal, self.base.agent, number)
-                raise CallOrderError(
-                    "is not waiting for its outcome",
-                    field="expire",
-                    where=f"decision {number}",
-                    fix="give up the decision that is waiting: see pending",
-                )
+                raise not_waiting(self.journal, self.base.agent, number)
 
             def given_up() -> None:
                 life.agent.withdraw()

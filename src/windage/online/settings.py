@@ -15,9 +15,11 @@ import msgspec
 from windage import agents
 from windage.agents import Agent, Doubling
 from windage.errors import InputError, JournalError
+from windage.inputs import shown
+from windage.online.failures import UnknownAgentError
 from windage.online.units import Units, as_units
 
-__all__ = ["Created", "Made", "Makers", "Saved", "Switched", "differences", "save"]
+__all__ = ["Created", "Made", "Makers", "Saved", "Switched", "differences", "kind_of", "save"]
 
 
 class Saved(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -31,10 +33,24 @@ class Saved(msgspec.Struct, frozen=True, omit_defaults=True):
         """Return the agent again; `kind` is its class, if it is one of the user's own."""
         if self.agent == Doubling.id:
             return Doubling(makers, first=self.configuration["first"])
-        kind = kind or agents.get(self.agent)
+        kind = kind or kind_of(self.agent)
         if self.state is not None:
             return kind.from_state(base64.b64decode(self.state))
         return kind.remade(self.configuration)
+
+
+def kind_of(id: str) -> type[Agent]:  # noqa: A002
+    """Return the class of an agent by its id: the library's, or that of an installed package.
+
+    A journal is data: it names no modules to import.
+    """
+    if ":" in id or id not in agents.names():
+        raise UnknownAgentError(
+            f"its agent {shown(id)} is of a class that is not known here",
+            field="agent",
+            fix="look at it in the program that decides, with live.agent",
+        )
+    return agents.resolve(id)
 
 
 class Created(msgspec.Struct, frozen=True, tag="created"):
@@ -72,6 +88,7 @@ class Makers:
     def __init__(self, make: Callable[[int], Agent] | None) -> None:
         self._make = make
         self._known: dict[int, Saved] = {}
+        self._kinds: dict[int, type[Agent]] = {}  # they may be the user's own
         self._new: list[Made] = []
 
     def __call__(self, horizon: int) -> Agent:
@@ -83,10 +100,14 @@ class Makers:
                     field="make_agent",
                     fix="open the journal in the program that decides",
                 )
-            made = Made(horizon, save(self._make(horizon)))
+            agent = self._make(horizon)
+            made = Made(horizon, save(agent))
+            self._kinds[horizon] = type(agent)
             self._known[horizon] = made.saved
             self._new.append(made)
-        return self._known[horizon].revive(None, self)
+        if self._make is not None and horizon not in self._kinds:
+            self._kinds[horizon] = type(self._make(horizon))
+        return self._known[horizon].revive(self._kinds.get(horizon), self)
 
     def first(self) -> Saved:
         """Return the first that was made."""
@@ -127,11 +148,24 @@ def save(agent: Agent) -> Saved:
     if isinstance(agent, Doubling):
         if agent.t > 1:
             raise InputError("this Doubling has acted already", field="agent", fix="pass a new one")
+        save(agent._made(agent.first))  # what a journal cannot keep is refused before there is one
         return Saved(agent.id, configuration)
     state = agent.state()
-    if state == type(agent).remade(configuration).state():
+    if state == _twin(agent, configuration).state():
         return Saved(agent.id, configuration)
     return Saved(agent.id, configuration, base64.b64encode(state).decode())
+
+
+def _twin(agent: Agent, configuration: dict[str, Any]) -> Agent:
+    """Return a new agent like one, as a journal would make it again."""
+    try:
+        return type(agent).remade(configuration)
+    except (TypeError, LookupError, AttributeError) as err:
+        raise InputError(
+            f"{agent.id!r} cannot be made again from its configuration() ({err})",
+            field="agent",
+            fix="let configuration() return every argument of its constructor",
+        ) from err
 
 
 def differences(old: Any, new: Any, path: str = "") -> list[str]:

@@ -10,7 +10,7 @@ import numpy as np
 from windage.agents import Agent
 from windage.agents.replay import replay
 from windage.errors import JournalError, WindageError
-from windage.online.failures import damaged
+from windage.online.failures import UnknownAgentError, damaged
 from windage.online.head import head_path, read_note, sealed
 from windage.online.history import Base, History, bases, history, started
 from windage.online.journal import Journal
@@ -83,6 +83,10 @@ def _check_agents(journal: Journal, found: Verification) -> None:
         found.agents += 1
         try:
             _check_agent(journal, base, found)
+        except UnknownAgentError as err:
+            found.remarks.append(
+                f"agent {base.created.name!r}: {err.problem}; its decisions were not replayed"
+            )
         except WindageError as err:
             found.problems.append(f"agent {base.created.name!r}: {err.problem}")
 
