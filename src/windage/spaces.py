@@ -159,6 +159,8 @@ class StateActions:
 
     def check_state(self, s: object, field: str = "state") -> int:
         """Return `s` as an int if it is a state, else raise."""
+        if type(s) is int and 0 <= s < self.counts.size:
+            return s  # several times in every step of an agent
         return as_integer(s, field, low=0, high=self.n_states - 1)
 
     def check_action(self, s: int, a: object, field: str = "action") -> int:

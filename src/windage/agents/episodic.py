@@ -21,7 +21,7 @@ from windage.agents.scale import LARGEST
 from windage.agents.survival import require_possible, survivors
 from windage.errors import CallOrderError
 from windage.inputs import LAST_TIME, as_integer, require_memory
-from windage.learn.confidence import blank_plan
+from windage.learn.confidence import blank_plan, no_plan
 from windage.learn.evi import not_converged
 from windage.learn.window import Window, as_restarts
 from windage.spaces import StateActions
@@ -90,12 +90,12 @@ class EpisodicAgent(Agent):
         from windage.kernels.rules import DUE, FIRST, LOG, LOOK, SETS, Learner
 
         made = rules_of(key(self.seed, f"agents.{self.id}"), self._scale, pace, rules)
-        space = self.space
+        space, room = self.space, self._room_for_draws()
         learner = Learner(
             rules=made,
             memory=self._window.memory,
             plan=self._blank_plan(made.boxes),
-            drawn=blank_plan(space, self._room_for_draws()),
+            drawn=blank_plan(space, room) if room else no_plan(),
             sets=np.zeros(space.n_pairs, SETS),
             looks=np.zeros(space.n_states, LOOK),
             now=np.zeros(9, np.int64),

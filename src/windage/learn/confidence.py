@@ -10,6 +10,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
@@ -201,6 +202,24 @@ def blank_plan(space: StateActions, entries: int, *, boxes: bool = False) -> Pla
     )
     plan.states["first"], plan.states["last"] = space.offsets[:-1], space.offsets[1:]
     return plan
+
+
+@cache
+def no_plan() -> Plan:
+    """Return a plan of nothing: one for all learners that never draw a model beside their own."""
+    from windage.kernels.plan import ENTRY, PAIR, STATE, Plan
+
+    none = np.zeros(0)
+    return Plan(
+        pairs=np.zeros(0, PAIR),
+        states=np.zeros(0, STATE),
+        u=none,
+        rows=np.zeros(0, ENTRY),
+        rooms=none,
+        columns=np.zeros(0, ENTRY),
+        grid=np.zeros((0, 0)),
+        answer=none,
+    )
 
 
 def over_pairs(

@@ -96,8 +96,9 @@ def open(  # noqa: A001
         name: Makers(one._make if isinstance(one, Doubling) else None) for name, one in made.items()
     }
     door = Door(path, wanted, makers)
+    spaces = {one.space: one.space for one in made.values()}  # equal ones are kept once
     sessions = {
-        name: Session(door, name, type(one), one.space, policies[name])
+        name: Session(door, name, type(one), spaces[one.space], policies[name])
         for name, one in made.items()
     }
     try:

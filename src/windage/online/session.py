@@ -16,7 +16,13 @@ from typing import Any
 import msgspec
 
 from windage.agents import Agent
-from windage.errors import CallOrderError, HorizonReached, InputError, JournalError
+from windage.errors import (
+    CallOrderError,
+    HorizonReached,
+    InputError,
+    JournalError,
+    WindageError,
+)
 from windage.inputs import as_integer, shown
 from windage.online.answers import Decision, Fallback, Receipt, as_action, as_key, as_state
 from windage.online.decisions import (
@@ -125,35 +131,24 @@ class Session(Holder):
         return by_key(self.journal, self.base.agent, self.space, s, key)
 
     def _decide(self, s: int, key: str | None) -> Decision:
-        life = self._now()
+        life, journal, base = self._now(), self.journal, self.base
         given_up = life.pending
-        if given_up is not None and self.base.created.missing == "wait":
-            if self.journal.is_failing:
-                raise JournalError(
-                    f"could not be written when the outcome of decision {given_up.id} came",
-                    field=str(self.journal.path),
-                    fix="make room, then send that outcome again",
-                )
-            raise CallOrderError(
-                f"decision {given_up.id} in {self.space.describe_state(given_up.state)} is waiting "
-                "for its outcome",
-                field="decide",
-                fix='observe it, give it up with expire(), or open the journal with missing="skip"',
-            )
+        if given_up is not None and base.created.missing == "wait":
+            raise self._waiting(given_up)
 
         def decided() -> None:
             if given_up is not None:
                 life.agent.withdraw()
             action = self._act(life.agent, s)
             if given_up is not None:
-                self.journal.append(self.base.agent, EXPIRED, step=given_up.id)
+                journal.append(base.agent, EXPIRED, step=given_up.id)
                 self._snapshots.pass_by(1)
             self._note_makers()
             unnoted = self.by_fallback - self._noted[-1][1]
             if unnoted:
                 more = f"{unnoted} decisions were made by the fallback"
-                self.journal.reject(self.base.agent, "fallback", more)
-            n = self.journal.append(self.base.agent, DECIDED, state=s, action=action, key=key)
+                journal.reject(base.agent, "fallback", more)
+            n = journal.append(base.agent, DECIDED, state=s, action=action, key=key)
             life.pending = Pending(n, s, action)
             if unnoted:
                 self._noted.append((n, self.by_fallback))
@@ -162,6 +157,21 @@ class Session(Holder):
         assert life.pending is not None
         n, _, action = life.pending
         return Decision(n, s, action, self.space.action_name(s, action), key)
+
+    def _waiting(self, given: Pending) -> WindageError:
+        """Return why there is no decision while another waits: nobody told, or nobody could."""
+        if self.journal.is_failing:
+            return JournalError(
+                f"could not be written when the outcome of decision {given.id} came",
+                field=str(self.journal.path),
+                fix="make room, then send that outcome again",
+            )
+        return CallOrderError(
+            f"decision {given.id} in {self.space.describe_state(given.state)} is waiting "
+            "for its outcome",
+            field="decide",
+            fix='observe it, give it up with expire(), or open the journal with missing="skip"',
+        )
 
     def _act(self, agent: Agent, s: int) -> int:
         try:
@@ -209,7 +219,7 @@ class Session(Holder):
             made = self._door.created(self.name)
             as_units(made.reward_range, made.direction, None).check(reward)
             return Receipt(0, "fallback")
-        life = self._now()
+        life, journal, base = self._now(), self.journal, self.base
         value = life.units.check(reward)
         told = life.units.inward(value)
         life.agent._check_reward(told)
@@ -221,15 +231,15 @@ class Session(Holder):
                 life.agent.observe(s, played, told, after)
                 self._append_outcome(number, played, value, after, used=1)
                 life.pending = None
-                self._snapshots.keep(self.journal, self.base.agent, life.agent, number)
+                self._snapshots.keep(journal, base.agent, life.agent, number)
 
             self._change(life, learned)
             return Receipt(number, "learned")
-        decided = by_number(self.journal, self.base.agent, number)
+        decided = by_number(journal, base.agent, number)
         assert decided.state is not None
         assert decided.action is not None
         played = decided.action if action is None else as_action(self.space, decided.state, action)
-        if known := outcome_of(self.journal, self.base.agent, number):
+        if known := outcome_of(journal, base.agent, number):
             require_same(known, (value, after, played))
             return Receipt(number, "again")
         return self._observe_late(life, number, played, value, after)

@@ -87,7 +87,7 @@ class Writer(Journal):
                 field=str(self.path),
                 fix="open the journal in the process that decides",
             )
-        return super()._connection()
+        return self._con or super()._connection()
 
     @contextmanager
     def writing(self, who: Touched | None = None) -> Iterator[None]:
