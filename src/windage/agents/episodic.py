@@ -213,13 +213,7 @@ class EpisodicAgent(Agent):
 
         Samples of the past age like all others: they leave the window as new ones come in.
         """
-        if self.t > 1 or self._pending is not None or self.episode is not None:
-            raise CallOrderError(
-                "the agent has started to act",
-                field="preload",
-                where=f"t={self.t}",
-                fix="preload before the first call of act",
-            )
+        self._require_unstarted()
         state = self.space.check_state(s)
         action = self.space.check_action(state, a)
         after = self.space.check_state(s_next, "s_next")
@@ -236,15 +230,36 @@ class EpisodicAgent(Agent):
     def preload_all(
         self, pairs: NDArray[np.int64], rewards: NDArray[np.float64], afters: NDArray[np.int64]
     ) -> None:
-        """`preload` many checked samples at once, by pair, into an agent that has none yet."""
+        """`preload` many samples at once, by pair; the same bytes as one by one.
+
+        If one of the rewards is impossible nothing is learned. Pairs and states are not checked.
+        """
         from windage.kernels.learner import observe_all
 
-        if pairs.size > 0:
+        self._require_unstarted()
+        if pairs.size == 0:
+            return
+        least, most = (self._check_reward(float(one)) for one in (rewards.min(), rewards.max()))
+        if self.preloaded == 0:
             self._let_the_past_go()
-            self._window.ahead = pairs.size
+        first = LAST_TIME + self.preloaded + 1  # times that never come, as in `preload`
+        self._window.ahead = self.preloaded + pairs.size
+        try:
             self._make_room(pairs.size)
-            observe_all(self._learner, LAST_TIME + 1, pairs, rewards, afters)
-            self.preloaded = pairs.size
+            observe_all(self._learner, first, pairs, rewards, afters)
+        finally:
+            self.preloaded = self._window.ahead = int(self._window.memory.clock[0])
+        if self._learner.rules.rounded:
+            notices.rounding(self, least, most)
+
+    def _require_unstarted(self) -> None:
+        if self.t > 1 or self._pending is not None or self.episode is not None:
+            raise CallOrderError(
+                "the agent has started to act",
+                field="preload",
+                where=f"t={self.t}",
+                fix="preload before the first call of act",
+            )
 
     def _let_the_past_go(self) -> None:
         """Give an empty agent a window, even one that would forget nothing of the horizon."""

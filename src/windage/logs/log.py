@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from windage.errors import InputError
-from windage.inputs import as_integer, as_range, as_real, shown
-from windage.spaces import StateActions
+from windage.inputs import as_integer, as_range, as_real
+from windage.logs.recoding import recoded, sorted_labels
 
 if TYPE_CHECKING:
     from windage.drift import DriftingMDP
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from windage.logs.times import Gap
 
 __all__ = ["Log", "read_log"]
-
-_PIECE = 1 << 20  # steps that are recoded at a time
 
 
 class Log:
@@ -51,9 +49,12 @@ class Log:
         self.lines, self.unusable, self.notes = rows.lines, rows.unusable, list(rows.notes)
         self.unusable_count = rows.unusable_count
         self._clock = rows.clock
-        self._state_labels: list[int | str] = []
-        self._action_labels = rows.action_labels
-        self.space, self.pairs, self.nexts, self.rewards, self._rows = _recoded(rows, self)
+        found = recoded(rows)
+        self.space, self.pairs, self.nexts, self.rewards, self._rows = found[:5]
+        self.state_labels: list[int | str] = found.state_labels
+        """What each state is called in the log."""
+        self.action_labels = rows.action_labels
+        """What actions are called in the log."""
         self.left_out = rows.states.size - self.pairs.size
         self.reward_range = _range(self.rewards, reward_range)
 
@@ -82,11 +83,6 @@ class Log:
         """How many steps there are."""
         return self.pairs.size
 
-    @property
-    def state_labels(self) -> list[int | str]:
-        """What each state is called in the log."""
-        return self._state_labels
-
     def when(self, step: int) -> str:
         """Return the time of a step, from 1 on, as the log writes it."""
         place = as_integer(step, "step", low=1, high=self.steps) - 1
@@ -108,7 +104,7 @@ class Log:
         for pair in range(self.space.n_pairs):
             s, a = int(self.space.state_of[pair]), int(self.space.action_of[pair])
             taken.setdefault(s, set()).add(self.space.action_name(s, a))
-        known = sorted_labels(self._action_labels)
+        known = sorted_labels(self.action_labels)
         return [
             (s, label)
             for s in range(self.space.n_states)
@@ -164,41 +160,9 @@ class Log:
         scale
             Whether to give rewards with `reward_range` made [0, 1], not as they stand in the log.
         """
-        if not callable(getattr(agent, "preload", None)):
-            raise InputError(
-                f"{type(agent).__name__} cannot be preloaded",
-                field="agent",
-                fix="pass an agent with preload(s, a, reward, s_next), such as wd.SWUCRL2CW",
-            )
-        count = self.steps if last is None else as_integer(last, "last", low=0, high=self.steps)
-        states, actions = self._matched(agent.space)
-        low, high = self.reward_range if scale else (0.0, 1.0)
-        for place in range(self.steps - count, self.steps):
-            pair = int(self.pairs[place])
-            agent.preload(
-                states[self.space.state_of[pair]],
-                actions[pair],
-                (float(self.rewards[place]) - low) / (high - low),
-                states[self.nexts[place]],
-            )
-        return count
+        from windage.logs.warm import preload
 
-    def _matched(self, space: StateActions) -> tuple[list[int], list[int]]:
-        """Return each state, and the action of each pair, as another space numbers them."""
-        states = [
-            _place(label, "state", space.state_names, space.n_states)
-            for label in self._state_labels
-        ]
-        actions = []
-        for pair in range(self.space.n_pairs):
-            s = int(self.space.state_of[pair])
-            name = self.space.action_name(s, int(self.space.action_of[pair]))
-            there = states[s]
-            names = None if space.action_names is None else space.action_names[there]
-            label: int | str = int(name) if isinstance(self._action_labels[0], int) else name
-            what = f"action of {space.describe_state(there)}"
-            actions.append(_place(label, what, names, int(space.counts[there])))
-        return states, actions
+        return preload(self, agent, last, scale)
 
     def __repr__(self) -> str:
         return f"Log({self.space!r}, steps={self.steps})"
@@ -234,72 +198,6 @@ def read_log(
     return Log(read_rows(Path(path), columns, separator, progress), reward_range)
 
 
-def sorted_labels(labels: Sequence[int | str]) -> list[int | str]:
-    """Return labels in order: numbers by size, words by the alphabet."""
-    return sorted(labels, key=lambda label: (isinstance(label, str), label))
-
-
-def _recoded(
-    rows: Rows, log: Log
-) -> tuple[
-    StateActions,
-    NDArray[np.int32],
-    NDArray[np.uint16],
-    NDArray[np.float64],
-    NDArray[np.int64] | None,
-]:
-    """Return the space of what occurs, and the steps in its numbers."""
-    S, A = len(rows.state_labels), len(rows.action_labels)
-    taken = np.zeros((S, A), dtype=bool)
-    taken[rows.states, rows.actions] = True
-    kept = np.ones(rows.states.size, dtype=bool)
-    while not (known := np.asarray(taken.any(axis=1)))[rows.nexts[kept]].all():
-        kept &= known[rows.nexts]  # nobody acted in the state these lead to
-        taken[:] = False
-        taken[rows.states[kept], rows.actions[kept]] = True
-        if not kept.any():
-            raise InputError(
-                "no step leads to a state in which somebody acted",
-                field="log",
-                fix="check the column next_state, and that states are spelled alike",
-            )
-    order = [k for k in _order(rows.state_labels) if taken[k].any()]
-    log._state_labels = [rows.state_labels[k] for k in order]
-    action_order = _order(rows.action_labels)
-    number = np.zeros(S, dtype=np.uint16)
-    number[order] = np.arange(len(order))
-    pair_of = np.zeros((S, A), dtype=np.int32)
-    counts, names, pair = [], [], 0
-    for k in order:
-        here = [a for a in action_order if taken[k, a]]
-        pair_of[k, here] = np.arange(pair, pair + len(here))
-        counts.append(len(here))
-        names.append([str(rows.action_labels[a]) for a in here])
-        pair += len(here)
-    plain = log._state_labels == list(range(len(order)))  # numbers need no names
-    plain_actions = all(of == [str(a) for a in range(len(of))] for of in names)
-    space = StateActions(
-        counts,
-        None if plain else [str(label) for label in log._state_labels],
-        None if plain_actions else names,
-    )
-    everything = bool(kept.all())
-    place = None if everything else np.flatnonzero(kept)
-    pairs = np.empty(rows.states.size if place is None else place.size, dtype=np.int32)
-    for start in range(0, pairs.size, _PIECE):
-        part: Any = slice(start, start + _PIECE)
-        part = part if place is None else place[part]
-        pairs[start : start + _PIECE] = pair_of[rows.states[part], rows.actions[part]]
-    nexts = number[rows.nexts if place is None else rows.nexts[place]]
-    rewards = rows.rewards if place is None else rows.rewards[place]
-    return space, pairs, nexts, rewards, place
-
-
-def _order(labels: Sequence[int | str]) -> list[int]:
-    place = {label: k for k, label in enumerate(labels)}
-    return [place[label] for label in sorted_labels(labels)]
-
-
 def _range(rewards: NDArray[np.float64], given: tuple[float, float] | None) -> tuple[float, float]:
     low, high = float(rewards.min()), float(rewards.max())
     if given is None:
@@ -321,16 +219,4 @@ def _range_of_one(reward: float, count: int) -> tuple[float, float]:
         field="reward_range",
         fix="declare the least and the largest possible reward: reward_range=(low, high), or "
         "--range LOW,HIGH on the command line",
-    )
-
-
-def _place(label: int | str, what: str, names: Sequence[str] | None, count: int) -> int:
-    if names is not None and str(label) in names:
-        return list(names).index(str(label))
-    if isinstance(label, int) and 0 <= label < count:
-        return label
-    raise InputError(
-        f"{shown(label)} of the log is no {what}",
-        field="agent.space",
-        fix="make the agent with log.space, or name its states and actions as the log does",
     )

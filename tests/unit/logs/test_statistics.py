@@ -350,19 +350,67 @@ def test_short_logs_are_inspected_too():
         assert found.words()
 
 
-@pytest.mark.parametrize("kind", [wd.SWUCRL2CW, wd.UCRL2])
-def test_an_agent_is_preloaded_with_the_log(kind):
-    model = still(600)
-    log = simulated(model, seed=3)
-    options = {"window": 400, "widening": 0.1} if kind is wd.SWUCRL2CW else {}
-    warm, by_hand = (kind(model.space, horizon=1000, **options) for _ in range(2))
-    assert log.preload(warm, last=500) == 500
-    for k in range(100, 600):
+WARM = {
+    "a window": lambda space: wd.SWUCRL2CW(space, horizon=1000, window=400, widening=0.1),
+    "a window longer than the horizon": lambda space: wd.SWUCRL2CW(
+        space, horizon=100, window=400, widening=0.1
+    ),
+    "all history": lambda space: wd.UCRL2(space, horizon=1000),
+    "boxes": lambda space: wd.UCRL2B(space, horizon=1000),
+    "rounded rewards": lambda space: wd.PSRL(space, horizon=1000),
+    "restarts": lambda space: wd.RestartedUCRL2(space, horizon=1000, restarts=[50]),
+    "one by one": lambda space: wd.MultiScale(space, horizon=1000),
+}
+
+
+@pytest.mark.filterwarnings("ignore:a window of 400 samples is longer than the horizon")
+@pytest.mark.parametrize("kind", WARM)
+@pytest.mark.parametrize("in_two", [False, True])
+@pytest.mark.parametrize("states", [3, 300])
+def test_an_agent_is_preloaded_as_one_by_one(kind, in_two, states):
+    """One call for all steps leaves the bytes that a call for each step leaves."""
+    rng = np.random.default_rng(3)
+    at, actions = rng.integers(states, size=601), rng.integers(2, size=600)
+    at[:states] = np.arange(states)
+    log = Log.from_arrays(at[:-1], actions, rng.random(600), at[1:])
+    warm, by_hand = (WARM[kind](log.space) for _ in range(2))
+    if in_two:
+        by_hand_first = log.steps - 100
+        log.preload(warm, last=100)
+        steps = [*range(by_hand_first, log.steps), *range(log.steps)]
+    else:
+        steps = list(range(log.steps))
+    assert log.preload(warm) == log.steps
+    for k in steps:
         pair = int(log.pairs[k])
         s, a = int(log.space.state_of[pair]), int(log.space.action_of[pair])
         by_hand.preload(s, a, float(log.rewards[k]), int(log.nexts[k]))
     assert warm.state() == by_hand.state()
-    assert warm.preloaded == 500
+    assert warm.preloaded == len(steps)
+
+
+def test_a_log_with_an_impossible_reward_preloads_nothing():
+    log = Log.from_arrays([0, 1, 0, 1], [0, 0, 0, 0], [0.5, 0.5, 7.0, 0.5], [1, 0, 1, 0])
+    agent = wd.UCRL2(log.space, horizon=9, reward_range=(0, 1))
+    before = agent.state()
+    with pytest.raises(wd.InputError, match="7.0 is not a number in"):
+        log.preload(agent)
+    assert agent.state() == before
+    assert log.preload(agent, scale=True) == 4
+
+
+def test_a_subclass_with_a_preload_of_its_own_is_asked_step_by_step():
+    class Careful(wd.UCRL2):
+        seen = 0
+
+        def preload(self, s, a, reward, s_next):
+            self.seen += 1
+            super().preload(s, a, reward, s_next)
+
+    log = Log.from_arrays([0, 1, 0], [0, 0, 0], [0.5, 0.2, 0.1], [1, 0, 1])
+    agent = Careful(log.space, horizon=9)
+    log.preload(agent)
+    assert (agent.seen, agent.preloaded) == (3, 3)
 
 
 def test_names_are_matched_when_an_agent_is_preloaded():
