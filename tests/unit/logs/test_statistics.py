@@ -389,6 +389,25 @@ def test_an_agent_is_preloaded_as_one_by_one(kind, in_two, states):
     assert warm.preloaded == len(steps)
 
 
+def test_a_table_of_cells_that_grows_is_preloaded_as_one_by_one():
+    rng = np.random.default_rng(3)
+    space = wd.StateActions.uniform(3000, 2)
+    at, actions, rewards = (
+        rng.integers(3000, size=4001),
+        rng.integers(2, size=4000),
+        rng.random(4000),
+    )
+    at[-1] = at[0]
+    warm, by_hand = (wd.UCRL2(space, horizon=9000) for _ in range(2))
+    assert warm._window.is_hashed
+    columns = (at[:-1], actions, rewards, at[1:])
+    Log.from_arrays(*columns).preload(warm)
+    for step in zip(*(column.tolist() for column in columns), strict=True):
+        by_hand.preload(*step)
+    assert warm.preloaded == by_hand.preloaded == 4000
+    assert warm.state() == by_hand.state()
+
+
 def test_a_log_with_an_impossible_reward_preloads_nothing():
     log = Log.from_arrays([0, 1, 0, 1], [0, 0, 0, 0], [0.5, 0.5, 7.0, 0.5], [1, 0, 1, 0])
     agent = wd.UCRL2(log.space, horizon=9, reward_range=(0, 1))
