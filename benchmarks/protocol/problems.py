@@ -3,6 +3,9 @@
 Constants of the learner are chosen on the tuning set only. The test set has other generator seeds,
 other sizes, other shapes and longer horizons; it is run once for each frozen version of the
 learner, and the result of every version is kept.
+
+The first tuning set has no bandit that breaks and no small model that jumps: `BREAKS` was added to
+it after version 1 of the learner, before anything was tuned on them. The test set stays as it was.
 """
 
 from __future__ import annotations
@@ -58,6 +61,15 @@ def dominated(
     return wd.DriftingMDP.blend(ends, wd.schedules.Cosine(cycles), horizon=horizon)
 
 
+def switching(
+    horizon: int, pieces: list[list[float]], breaks: list[int], order: list[int]
+) -> wd.DriftingMDP:
+    """A bandit whose means jump from one of a few sets to another."""
+    space = wd.StateActions([len(pieces[0])])
+    models = [wd.MDP(space, arms, [[1.0]] * len(arms)) for arms in pieces]
+    return wd.DriftingMDP.blend(models, wd.schedules.Steps(breaks, order), horizon=horizon)
+
+
 TUNING = [
     _env("two-state", "cosine", "two-state-cosine", 5000),
     _random("still-5x3", 5000, 5, 3, 11, **STILL),
@@ -78,6 +90,19 @@ TUNING = [
     Problem("dominated-2", "bandit, policy stays",
             lambda: dominated(20_000, [0.8, 0.3], [0.6, 0.4], 3)),
     _env("queue-11 long", "cosine", "queue", 100_000),
+]  # fmt: skip
+
+BREAKS = [
+    Problem("late-riser-4", "bandit, one break",
+            lambda: switching(5000, [[0.6, 0.5, 0.4, 0.2], [0.6, 0.5, 0.4, 0.8]], [2001], [0, 1])),
+    Problem("swaps-2", "bandit, four breaks",
+            lambda: switching(5000, [[0.7, 0.4], [0.3, 0.6]], [901, 2101, 2701, 4001],
+                              [0, 1, 0, 1, 0])),
+    Problem("fall-3", "bandit, two breaks",
+            lambda: switching(20_000, [[0.8, 0.6, 0.5], [0.4, 0.6, 0.5], [0.4, 0.3, 0.5]],
+                              [6001, 13_001], [0, 1, 2])),
+    _random("jumps-2x2", 5000, 2, 2, 19, shape="jumps"),
+    _random("jumps-3x3", 20_000, 3, 3, 20, shape="jumps", reward_budget=4.0),
 ]  # fmt: skip
 
 TEST = [
@@ -113,4 +138,4 @@ TEST = [
     _env("queue-9 long", "cosine", "queue", 100_000, capacity=8, cycles=5),
     _random("jumps-20x4 long", 100_000, 20, 4, 110, shape="jumps"),
 ]  # fmt: skip
-SETS = {"tuning": (TUNING, TUNING_SEEDS), "test": (TEST, TEST_SEEDS)}
+SETS = {"tuning": (TUNING + BREAKS, TUNING_SEEDS), "test": (TEST, TEST_SEEDS)}
