@@ -51,7 +51,10 @@ VARIANTS: dict[str, Maker] = {
     "c = 0.5": _other(exploration=0.5),
     "c = 0.8": _other(exploration=0.8),
     "c = 1.2": _other(exploration=1.2),
-    "plan every step": _other(pace=1),
-    "plan every 8 steps": _other(pace=8),
+    "one pseudo-count for the next state": _other(unseen=1.0),
+    "a tenth of a pseudo-count": _other(unseen=0.1),
+    "plan every step": _other(pace=1, patience=0.0),
+    "plan every min(8, SA/4) steps": _other(patience=0.0),
+    "plan every 8 steps": _other(pace=8, patience=0.0),
     "plan at epochs only": _other(pace=1 << 40),
 }

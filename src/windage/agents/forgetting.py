@@ -164,7 +164,7 @@ def explained(
 ) -> MultiScaleExplanation:
     """Return what is believed of each action of a state now; nothing that decides is changed."""
     from windage.kernels.belief import form
-    from windage.kernels.replan import value
+    from windage.kernels.replan import spread_evenly, value
 
     if epoch is None:
         raise CallOrderError(
@@ -172,7 +172,7 @@ def explained(
         )
     space, belief, width = scales.space, kernel.belief, kernel.high - kernel.low
     form(belief)  # a workspace: the next plan forms it anew
-    memory, even = scales.memory(), float(belief.u.mean())
+    memory, even = scales.memory(), spread_evenly(belief)
     found = []
     for action in range(int(space.counts[state])):
         p = space.pair(state, action)
@@ -185,7 +185,7 @@ def explained(
                 visits=int(scales.kernel.visits[p, -1]),
                 transition_memory=float(memory[0, p]),
                 reward_memory=float(memory[1, p]),
-                transition_samples=float(pair["p_mass"]) - 1.0,
+                transition_samples=float(pair["p_mass"]) - belief.unseen,
                 reward_samples=float(pair["r_mass"]) - 2.0,
                 mean_reward=kernel.low + width * float(pair["mean"]),
                 hope=width * float(pair["hope"]),

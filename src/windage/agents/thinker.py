@@ -35,6 +35,8 @@ class Constants:
 
     Attributes
     ----------
+    unseen
+        mu: pseudo-counts of a pair, spread over all next states.
     exploration
         c: hope is c standard deviations, times its logarithms.
     payback
@@ -42,8 +44,11 @@ class Constants:
     spread
         Random factors lie within so much of 1.
     pace
-        Steps between two plans; None: a quarter of the pairs, at most 8, and in large models a
-        128th, since a plan costs what the model costs.
+        Steps between two plans, at least; None: a quarter of the pairs, at most 8, and in large
+        models a 128th, since a plan costs what the model costs.
+    patience
+        A plan lasts, up to 8 steps, for one part in so many of the samples that are known of the
+        pair about to be played; 0: no longer than `pace`.
     base
         Ratio of one window to the next, a power of two.
     gaussian
@@ -52,10 +57,12 @@ class Constants:
         How windows are weighed.
     """
 
+    unseen: float = 0.5
     exploration: float = 0.65
     payback: float = 100.0
     spread: float = 0.5
     pace: int | None = None
+    patience: float = 32.0
     base: int = 2
     gaussian: bool = False
     weighing: Weighing = Weighing()  # noqa: RUF009 - frozen
@@ -106,6 +113,7 @@ class Thinker:
         belief = Belief(
             scales=self.scales.kernel,
             horizon=horizon,
+            unseen=constants.unseen,
             exploration=constants.exploration,
             payback=constants.payback,
             gaussian=constants.gaussian,
@@ -113,7 +121,7 @@ class Thinker:
             pairs=np.zeros(space.n_pairs, PAIR),
             rows=np.zeros(self.scales.room, ENTRY),
             u=np.zeros(space.n_states),
-            omega=np.zeros((2, K)),
+            omega=np.zeros(K),
         )
         belief.pairs["allowed"] = 1
         made = Kernel(
@@ -128,6 +136,7 @@ class Thinker:
             every=-(-horizon // looks),
             key=named,
             pace=pace if constants.pace is None else constants.pace,
+            patience=constants.patience,
             spread=constants.spread,
             low=reward_range[0],
             high=reward_range[1],

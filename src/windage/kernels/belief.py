@@ -1,9 +1,10 @@
 """What a multi-scale learner believes of each pair, and how much more it hopes for.
 
 The model is the average of the windows' counts, each window weighted as it has earned for that pair
-(`scales.effective`), with one pseudo-count spread over the next states and two over the rewards:
+(omega, its weight for the world times that for the pair), with mu = 1/2 pseudo-counts spread over
+the next states and two over the rewards:
 
-    N_p = 1 + sum_k omega_k N_k,       p(s') = (1/S + sum_k omega_k n_k(s')) / N_p
+    N_p = mu + sum_k omega_k N_k,      p(s') = (mu/S + sum_k omega_k n_k(s')) / N_p
     N_r = 2 + sum_k omega'_k N_k,      q = (1 + sum_k omega'_k S_k) / N_r
 
 To both come the samples that were forgotten, as far as they count (`kernels.legacy`).
@@ -26,7 +27,7 @@ from numpy.typing import NDArray
 from windage.kernels.cells import NONE
 from windage.kernels.compiled import compiled, inlined
 from windage.kernels.legacy import kept
-from windage.kernels.scales import AHEAD, REWARDS, TAKEN, TRANSITIONS, Scales, effective
+from windage.kernels.scales import AHEAD, REWARDS, TAKEN, TRANSITIONS, Scales
 
 NEGLIGIBLE = 1e-4  # windows with less weight for a pair are left out of its transitions
 
@@ -53,14 +54,15 @@ class Belief(NamedTuple):
 
     scales: Scales
     horizon: int
+    unseen: float  # mu: pseudo-counts spread over the next states
     exploration: float  # c
     payback: float  # the largest payback factor; 0: always 1
     gaussian: bool  # hope for rewards by standard deviations instead of Wilson's bound
     offsets: NDArray[np.int64]  # [S + 1]
     pairs: NDArray[np.void]  # [pairs] PAIR
-    rows: NDArray[np.void]  # plan.ENTRY: next states and their probabilities, but for 1 / (S N_p)
+    rows: NDArray[np.void]  # plan.ENTRY: next states and their probabilities, but for mu / (S N_p)
     u: NDArray[np.float64]  # [S]
-    omega: NDArray[np.float64]  # [2, K] workspace
+    omega: NDArray[np.float64]  # [K] workspace
 
 
 @compiled
@@ -73,6 +75,7 @@ def form(belief):
         n = _average(scales, belief, p, n)
     payback = _payback(belief)
     even, even_square, top = _moments(belief.u)
+    even, even_square = belief.unseen * even, belief.unseen * even_square
     for s in range(belief.u.size):
         first, last = belief.offsets[s], belief.offsets[s + 1]
         p_mass, r_mass = 0.0, 0.0
@@ -90,44 +93,49 @@ def _average(scales, belief, p, n):
     """Average the counts of one pair; its row starts at entry n, the next one at the result."""
     pair, at = belief.pairs[p], np.uint64(p)
     pair["entries"] = 0
-    pair["p_mass"], pair["r_mass"], pair["mean"] = 1.0, 2.0, 0.5
-    K = scales.windows.size
-    if scales.visits[at, np.uint64(K - 1)] == 0.0:
+    pair["p_mass"], pair["r_mass"], pair["mean"] = belief.unseen, 2.0, 0.5
+    K, last = scales.windows.size, np.uint64(scales.windows.size - 1)
+    visits, sums = scales.visits[at, last], scales.sums[at, last]
+    if visits == 0.0:
         return n
-    effective(scales, TRANSITIONS, p, belief.omega[0])
-    effective(scales, REWARDS, p, belief.omega[1])
-    p_mass, r_mass, total = 1.0, 2.0, 1.0
-    first = K  # the shortest window that counts
-    for k in range(K - 1, -1, -1):
-        visits = scales.visits[at, np.uint64(k)]
-        r_mass += belief.omega[1, k] * visits
-        total += belief.omega[1, k] * scales.sums[at, np.uint64(k)]
-        if belief.omega[0, k] < NEGLIGIBLE:
-            belief.omega[0, k] = 0.0
-        else:
-            p_mass += belief.omega[0, k] * visits
-            first = k
-    last = np.uint64(K - 1)
-    forgotten = max(0.0, scales.visits[at, last] - (r_mass - 2.0))
+    omega, all_p, all_r, recent_r, total = belief.omega, 0.0, 0.0, 0.0, 0.0
+    for k in range(np.uint64(K)):
+        omega[k] = scales.world[TRANSITIONS, k] * scales.pairs[TRANSITIONS, at, k]
+        all_p += omega[k]
+        of_rewards = scales.world[REWARDS, k] * scales.pairs[REWARDS, at, k]
+        all_r += of_rewards
+        recent_r += of_rewards * scales.visits[at, k]
+        total += of_rewards * scales.sums[at, k]
+    recent_r /= all_r
+    total /= all_r
+    forgotten = max(0.0, visits - recent_r)
     share = kept(scales.legacy, REWARDS, p, forgotten)
-    r_mass += share * forgotten
-    total += share * max(0.0, scales.sums[at, last] - (total - 1.0))
-    forgotten = max(0.0, scales.visits[at, last] - (p_mass - 1.0))
+    r_mass = 2.0 + recent_r + share * forgotten
+    pair["r_mass"] = r_mass
+    pair["mean"] = (1.0 + total + share * max(0.0, sums - total)) / r_mass
+    recent, first = 0.0, K - 1  # the shortest window that counts
+    for k in range(K - 1, -1, -1):
+        if omega[np.uint64(k)] < NEGLIGIBLE * all_p:
+            omega[np.uint64(k)] = 0.0
+        else:
+            recent += omega[np.uint64(k)] * scales.visits[at, np.uint64(k)]
+            first = k
+    recent /= all_p
+    forgotten = max(0.0, visits - recent)
     share = kept(scales.legacy, TRANSITIONS, p, forgotten)
-    p_mass += share * forgotten
-    pair["p_mass"], pair["r_mass"], pair["mean"] = p_mass, r_mass, total / r_mass
-    p_mass = 1.0 / p_mass
-    for k in range(first, K):
-        belief.omega[0, k] *= (1.0 - share) * p_mass
-    belief.omega[0, K - 1] += share * p_mass  # all history, less what is remembered of it
-    first = min(first, K - 1)
+    p_mass = belief.unseen + recent + share * forgotten
+    pair["p_mass"] = p_mass
+    scale = (1.0 - share) / (all_p * p_mass)
+    for k in range(np.uint64(first), np.uint64(K)):
+        omega[k] *= scale
+    omega[last] += share / p_mass  # all history, less what is remembered of it
     cell = np.int64(scales.cells.newest[at])
     start = n
     while cell != NONE:
         c = np.uint64(cell)
         share = 0.0
         for k in range(np.uint64(first), np.uint64(K)):
-            share += belief.omega[0, k] * scales.cells.counts[c, k]
+            share += omega[k] * scales.cells.counts[c, k]
         if share > 0.0:
             belief.rows[n]["index"] = scales.cells.state[c]
             belief.rows[n]["probability"] = share
@@ -164,6 +172,7 @@ def _moments(u):
 
 @inlined
 def _hope(belief, p, p_mass, r_mass, even, even_square, top):
+    """Say how much more than is known a pair may be worth; `even` and its like are times mu."""
     pair = belief.pairs[p]
     q, m = pair["mean"], pair["r_mass"] + 1.0
     c = belief.exploration * pair["factor"]

@@ -108,8 +108,7 @@ def decide(guarded, t, clock, s):
     if admitted == FAILED:
         return np.int64(-1)
     why = multiscale.is_over(thinker, clock, s)
-    old = clock - thinker.now[multiscale.PLANNED] >= thinker.pace
-    if admitted == OTHER or why != GOING_ON or old:
+    if admitted == OTHER or why != GOING_ON or multiscale.is_old(thinker, clock, s):
         multiscale.replan(thinker, clock, why)
     p = thinker.policy[np.uint64(s)]
     if anchor.sets[np.uint64(p)]["left"] <= 0:

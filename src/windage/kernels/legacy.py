@@ -49,6 +49,20 @@ def kept(legacy, kind, pair, forgotten):
 
 
 @inlined
+def estimates(legacy, prior, mean, recent, hits, visits, seen):
+    """Return a mean without the forgotten past, and with it counted in full.
+
+    `prior` samples at `mean` come first; `recent` are remembered and sum to `hits`, `visits` and
+    `seen` are those of all history.
+    """
+    forgotten = max(0.0, visits - recent)
+    share = legacy.strength / (legacy.strength + forgotten)
+    total, mass = prior * mean + hits, prior + recent
+    counted = (total + share * max(0.0, seen - hits)) / (mass + share * forgotten)
+    return total / mass, counted
+
+
+@inlined
 def weigh(legacy, kind, pair, without, counted, share):
     """Weigh anew, by how likely what came was without the past and with it counted."""
     world = legacy.world[kind] * counted

@@ -1,6 +1,7 @@
 """Multi-scale windows, as one compiled learner: believe, hope, replan, play, score the windows.
 
-It replans every few steps, with the hopes of its epoch: an epoch ends when the action about to be
+It replans every few steps, the more of them the better it knows what it is about to play
+(`is_old`), with the hopes of its epoch: an epoch ends when the action about to be
 played has been played in it as often as was known before it, or when it has become one step longer
 than the epoch before (as in TSDE). Acting online calls `act` and `observe` one by one; `play` is
 the loop around the same functions.
@@ -25,6 +26,9 @@ from windage.kernels.world import step
 EPOCH, START, BEFORE, PLANNED, LOOKS, LOOK = 0, 1, 2, 3, 4, 5  # places in MultiScale.now
 
 
+LONGEST = 8  # steps a plan of a small model lasts
+
+
 class MultiScale(NamedTuple):
     """Belief, policy, epoch; `windage.agents.multiscale` makes one."""
 
@@ -39,7 +43,8 @@ class MultiScale(NamedTuple):
     times: NDArray[np.int64]  # [rows] ... at these times
     every: int  # as many steps apart, and up to the next plan
     key: NDArray[np.uint64]
-    pace: int  # steps between two plans
+    pace: int  # steps between two plans, at least
+    patience: float  # a plan lasts as long as it takes to learn one part in so many; 0: no longer
     spread: float  # random factors are from 1 - spread to 1 + spread
     low: float  # rewards are taken from [low, high] to [0, 1]
     high: float
@@ -72,7 +77,8 @@ def replan(learner, t, reason):
     if reason != GOING_ON:
         for p in range(belief.pairs.size):
             pair = belief.pairs[p]
-            pair["limit"] = max(1.0, min(pair["p_mass"] - 1.0, pair["r_mass"] - 2.0))
+            known = min(pair["p_mass"] - belief.unseen, pair["r_mass"] - 2.0)
+            pair["limit"] = max(1.0, known)
         _turn_page(learner, t, reason)
     if t >= now[LOOK]:
         _look(learner, t)
@@ -116,10 +122,26 @@ def _look(learner, t):
 
 
 @inlined
+def is_old(learner, t, s):
+    """Return whether the plan is too old to be played in state s.
+
+    A few steps hardly change what is known of a pair with many samples: a plan lasts for one part
+    in `patience` of them, as they were at the start of the epoch.
+    """
+    age = t - learner.now[PLANNED]
+    if age < learner.pace:
+        return False
+    if age >= LONGEST or learner.patience == 0.0:
+        return True
+    pair = learner.belief.pairs[np.uint64(learner.policy[np.uint64(s)])]
+    return age * learner.patience >= pair["limit"]
+
+
+@inlined
 def prepare(learner, t, s):
     """Replan if a new epoch is due, or the plan has become old."""
     reason = is_over(learner, t, s)
-    if reason != GOING_ON or t - learner.now[PLANNED] >= learner.pace:
+    if reason != GOING_ON or is_old(learner, t, s):
         replan(learner, t, reason)
 
 

@@ -25,7 +25,7 @@ MOST = 200
 
 @inlined
 def value(belief, p, even):
-    """Return r + p.u of a pair; `even` is the mean of u."""
+    """Return r + p.u of a pair; `even` is the mean of u, times mu."""
     pair, u = belief.pairs[np.uint64(p)], belief.u
     total = even / pair["p_mass"]
     for i in range(np.uint64(pair["row"]), np.uint64(pair["row"] + pair["entries"])):
@@ -35,11 +35,12 @@ def value(belief, p, even):
 
 
 @inlined
-def _mean(u):
+def spread_evenly(belief):
+    """Return what the pseudo-counts of next states expect: the mean of u, times mu."""
     total = 0.0
-    for s in range(u.size):
-        total += u[s]
-    return total / u.size
+    for s in range(belief.u.size):
+        total += belief.u[s]
+    return belief.unseen * total / belief.u.size
 
 
 @compiled
@@ -48,7 +49,7 @@ def improve(belief, policy, swept, answer):
     u = belief.u
     sweeps, low, high = 0, 0.0, np.inf
     while True:
-        even, low, high = _mean(u), np.inf, -np.inf
+        even, low, high = spread_evenly(belief), np.inf, -np.inf
         for s in range(u.size):
             best, greedy = -np.inf, np.int64(-1)
             for p in range(belief.offsets[s], belief.offsets[s + 1]):
@@ -66,7 +67,7 @@ def improve(belief, policy, swept, answer):
         for s in range(u.size):
             u[s] += DAMPING * (swept[s] - u[s])
         for _ in range(EVALUATIONS):
-            even = _mean(u)
+            even = spread_evenly(belief)
             for s in range(u.size):
                 swept[s] = value(belief, policy[s], even)
             for s in range(u.size):

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from windage.kernels.cells import Cells, place_of
 from windage.kernels.compiled import compiled, inlined
-from windage.kernels.legacy import Legacy, likelihood, weigh
+from windage.kernels.legacy import Legacy, estimates, likelihood, weigh
 
 TAKEN, AHEAD, LAST = 0, 1, 2  # places in Scales.clock
 TRANSITIONS, REWARDS = 0, 1  # what weights are for
@@ -53,78 +53,67 @@ class Scales(NamedTuple):
     world: NDArray[np.float64]  # [2, K] weights: of transitions, of rewards
     pairs: NDArray[np.float64]  # [2, pairs, K]
     legacy: Legacy
-    omega: NDArray[np.float64]  # [K] workspace
-
-
-@inlined
-def effective(scales, kind, pair, out):
-    """Write what each window counts for a pair, for TRANSITIONS or REWARDS, to `out`."""
-    p = np.uint64(pair)
-    total = 0.0
-    for k in range(np.uint64(scales.windows.size)):
-        out[k] = scales.world[kind, k] * scales.pairs[kind, p, k]
-        total += out[k]
-    total = 1.0 / total
-    for k in range(np.uint64(scales.windows.size)):
-        out[k] *= total
 
 
 @inlined
 def score(scales, pair, cell, reward):
-    """Weigh the windows anew by how likely each held what has just happened."""
+    """Weigh the windows, and the past they have forgotten, by what has just happened."""
     p, c = np.uint64(pair), np.uint64(cell)
     K = scales.windows.size
+    world, pairs = scales.world, scales.pairs
     even = 1.0 / scales.cells.n_states
+    certain = reward == 0.0 or reward == 1.0  # then y is 1 - q or q
+    least, slope = 1.0 - reward, 2.0 * reward - 1.0
     total, total_p, total_r, total_pr = 0.0, 0.0, 0.0, 0.0
+    mass, recent, hits = 0.0, 0.0, 0.0  # what was remembered: all of it, and of what came now
+    mass_r, recent_r, hits_r = 0.0, 0.0, 0.0
     for k in range(np.uint64(K)):
-        n = 1.0 / (scales.visits[p, k] + 1.0)
-        x = (scales.cells.counts[c, k] + even) * n
-        y = likelihood((scales.sums[p, k] + 0.5) * n, reward)
+        visits, sums, seen = scales.visits[p, k], scales.sums[p, k], scales.cells.counts[c, k]
+        omega = world[0, k] * pairs[0, p, k]
+        mass += omega
+        recent += omega * visits
+        hits += omega * seen
+        omega = world[1, k] * pairs[1, p, k]
+        mass_r += omega
+        recent_r += omega * visits
+        hits_r += omega * sums
+        n = 1.0 / (visits + 1.0)
+        x = (seen + even) * n
+        y = (sums + 0.5) * n
+        y = least + slope * y if certain else likelihood(y, reward)
         if not scales.apart:
             x = y = x * y
         if scales.by_world:
-            scales.world[0, k] *= x
-            scales.world[1, k] *= y
+            world[0, k] *= x
+            world[1, k] *= y
         if scales.by_pair:
-            scales.pairs[0, p, k] *= x
-            scales.pairs[1, p, k] *= y
-        total += scales.world[0, k]
-        total_r += scales.world[1, k]
-        total_p += scales.pairs[0, p, k]
-        total_pr += scales.pairs[1, p, k]
-    kept, even = 1.0 - scales.share, scales.share / K
+            pairs[0, p, k] *= x
+            pairs[1, p, k] *= y
+        total += world[0, k]
+        total_r += world[1, k]
+        total_p += pairs[0, p, k]
+        total_pr += pairs[1, p, k]
+    kept, even_share = 1.0 - scales.share, scales.share / K
     total, total_r = kept / total, kept / total_r
     total_p, total_pr = kept / total_p, kept / total_pr
     for k in range(np.uint64(K)):
-        scales.world[0, k] = scales.world[0, k] * total + scales.share * scales.prior[k]
-        scales.world[1, k] = scales.world[1, k] * total_r + scales.share * scales.prior[k]
-        scales.pairs[0, p, k] = scales.pairs[0, p, k] * total_p + even
-        scales.pairs[1, p, k] = scales.pairs[1, p, k] * total_pr + even
-
-
-@inlined
-def score_legacy(scales, pair, cell, reward):
-    """Weigh anew whether what the windows have forgotten counts, by what has just happened."""
-    p, c, last = np.uint64(pair), np.uint64(cell), np.uint64(scales.windows.size - 1)
-    visits, sums, counts = scales.visits, scales.sums, scales.cells.counts
-    for kind in range(2):
-        effective(scales, kind, pair, scales.omega)
-        recent, hits = 0.0, 0.0  # what is remembered: all, and of what came now
-        for k in range(np.uint64(scales.windows.size)):
-            recent += scales.omega[k] * visits[p, k]
-            hits += scales.omega[k] * (sums[p, k] if kind == REWARDS else counts[c, k])
-        forgotten = max(0.0, visits[p, last] - recent)
-        old = max(0.0, (sums[p, last] if kind == REWARDS else counts[c, last]) - hits)
-        share = scales.legacy.strength / (scales.legacy.strength + forgotten)
-        if kind == REWARDS:
-            without = likelihood((1.0 + hits) / (2.0 + recent), reward)
-            counted = (1.0 + hits + share * old) / (2.0 + recent + share * forgotten)
-            counted = likelihood(counted, reward)
-        else:
-            even = 1.0 / scales.cells.n_states
-            without = (even + hits) / (1.0 + recent)
-            counted = (even + hits + share * old) / (1.0 + recent + share * forgotten)
-        weigh(scales.legacy, kind, pair, without, counted, scales.share)
+        world[0, k] = world[0, k] * total + scales.share * scales.prior[k]
+        world[1, k] = world[1, k] * total_r + scales.share * scales.prior[k]
+        pairs[0, p, k] = pairs[0, p, k] * total_p + even_share
+        pairs[1, p, k] = pairs[1, p, k] * total_pr + even_share
+    if scales.legacy.strength > 0.0:
+        last = np.uint64(K - 1)
+        ever, seen = scales.visits[p, last], np.float64(scales.cells.counts[c, last])
+        without, counted = estimates(
+            scales.legacy, 1.0, even, recent / mass, hits / mass, ever, seen
+        )
+        weigh(scales.legacy, TRANSITIONS, pair, without, counted, scales.share)
+        sums = scales.sums[p, last]
+        without, counted = estimates(
+            scales.legacy, 2.0, 0.5, recent_r / mass_r, hits_r / mass_r, ever, sums
+        )
+        without, counted = likelihood(without, reward), likelihood(counted, reward)
+        weigh(scales.legacy, REWARDS, pair, without, counted, scales.share)
 
 
 @inlined
@@ -158,8 +147,6 @@ def take(scales, pair, reward, after):
     """Learn from one sample, its reward in [0, 1]: first score the windows, then count it."""
     cell = place_of(scales.cells, pair, after)
     exact = math.floor(reward * GRAIN + 0.5) / GRAIN
-    if scales.legacy.strength > 0.0:
-        score_legacy(scales, pair, cell, exact)
     score(scales, pair, cell, exact)
     count(scales, pair, cell, exact)
     scales.clock[LAST] = after

@@ -125,7 +125,6 @@ class Scales:
             world=np.tile(prior, (2, 1)),
             pairs=np.full((2, n, K), 1.0 / K),
             legacy=Legacy(self._weighing.strength, np.full(2, 0.5), np.full((2, n), 0.5)),
-            omega=np.zeros(K),
         )
 
     def _blank_cells(self, room: int) -> Cells:

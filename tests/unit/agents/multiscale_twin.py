@@ -15,8 +15,9 @@ from windage.streams import key
 
 
 class Twin:
-    def __init__(self, space, horizon, seed, c=0.65, alpha=1e-3, beta=0.25, m=32.0):
+    def __init__(self, space, horizon, seed, c=0.65, alpha=1e-3, beta=0.25, m=32.0, mu=0.5):
         self.space, self.T, self.c, self.alpha, self.m = space, horizon, c, alpha, m
+        self.mu = mu
         self.S, self.n = space.n_states, space.n_pairs
         powers = [2**i for i in range(40)]
         self.windows = [W for W in powers if 2 * self.n <= W < horizon] + [horizon]
@@ -68,9 +69,13 @@ class Twin:
 
     def act(self, s):
         fresh = self.new_epoch(s)
-        if fresh or self.t - self.planned >= self.h:
+        if fresh or self.is_old(self.policy[s]):
             self.replan(fresh)
         return self.policy[s]
+
+    def is_old(self, p):
+        """A plan lasts h steps, or up to 8 for a 32nd of what was known of the pair."""
+        return self.t - self.planned >= max(self.h, min(8, self.limit[p] / 32))
 
     def omegas(self, p):
         op = self.gp * self.wp[p] / (self.gp * self.wp[p]).sum()
@@ -136,7 +141,7 @@ class Twin:
             self.started = self.t
             self.nu[:] = 0
             self.zeta = np.array([0.5 + uniform(self.key, self.t + 1, p) for p in range(self.n)])
-        Np, Nr, q = np.ones(self.n), 2 * np.ones(self.n), np.zeros(self.n)
+        Np, Nr, q = np.full(self.n, self.mu), 2 * np.ones(self.n), np.zeros(self.n)
         P = np.zeros((self.n, self.S))
         for p in range(self.n):
             op, orr = self.omegas(p)
@@ -145,14 +150,14 @@ class Twin:
             rest = N[-1, p] - recent
             a = self.past_share(self.lp, self.lps[p], rest)
             Np[p] += recent + a * rest
-            P[p] = (1 / self.S + row + a * (n[-1, p] - row)) / Np[p]
+            P[p] = (self.mu / self.S + row + a * (n[-1, p] - row)) / Np[p]
             recent, total = orr @ N[:, p], orr @ R[:, p]
             rest = N[-1, p] - recent
             a = self.past_share(self.lr, self.lrs[p], rest)
             Nr[p] += recent + a * rest
             q[p] = (1 + total + a * (R[-1, p] - total)) / Nr[p]
         if fresh:
-            self.limit = np.maximum(1, np.minimum(Np - 1, Nr - 2))
+            self.limit = np.maximum(1, np.minimum(Np - self.mu, Nr - 2))
         He = sum((self.gp[k] + self.gr[k]) / 2 * self.windows[k] for k in range(K))
         seen = len(self.history)
         f = min(100, min(self.T - self.t, He) / max(1, min(seen, He)))

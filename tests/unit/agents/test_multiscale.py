@@ -64,7 +64,8 @@ class TestTwin:
             np.testing.assert_allclose(belief.pairs["mean"], twin.q, **close)
             np.testing.assert_allclose(belief.pairs["reward"], twin.reward, **close)
             np.testing.assert_allclose(belief.pairs["limit"], twin.limit, **close)
-            rows = np.repeat(1 / (twin.S * belief.pairs["p_mass"])[:, None], twin.S, axis=1)
+            even = twin.mu / (twin.S * belief.pairs["p_mass"])
+            rows = np.repeat(even[:, None], twin.S, axis=1)
             for p, pair in enumerate(belief.pairs):
                 for entry in belief.rows[pair["row"] : pair["row"] + pair["entries"]]:
                     rows[p, entry["index"]] += entry["probability"]
