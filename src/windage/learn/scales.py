@@ -50,7 +50,7 @@ class Weighing:
     share
         alpha: how much of the weights is handed out again each step.
     tilt
-        beta: the next longer window has exp(beta) times the prior weight.
+        beta: the next longer window has exp(beta) times the prior weight; 0: all have the same.
     by_world, by_pair
         Whether windows are weighed for the world as a whole, and for each pair.
     apart
@@ -59,8 +59,8 @@ class Weighing:
         m: for how many samples what was forgotten of a pair may count, at most; 0: for none.
     """
 
-    share: float = 1e-3
-    tilt: float = 0.25
+    share: float = 2e-3
+    tilt: float = 0.0
     by_world: bool = True
     by_pair: bool = True
     apart: bool = True

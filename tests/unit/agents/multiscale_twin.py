@@ -15,7 +15,7 @@ from windage.streams import key
 
 
 class Twin:
-    def __init__(self, space, horizon, seed, c=0.65, alpha=1e-3, beta=0.25, m=32.0, mu=0.5):
+    def __init__(self, space, horizon, seed, c=0.65, alpha=2e-3, m=32.0, mu=0.5):
         self.space, self.T, self.c, self.alpha, self.m = space, horizon, c, alpha, m
         self.mu = mu
         self.S, self.n = space.n_states, space.n_pairs
@@ -23,8 +23,7 @@ class Twin:
         self.windows = [W for W in powers if 2 * self.n <= W < horizon] + [horizon]
         K = len(self.windows)
         self.h = min(8, max(1, math.ceil(self.n / 4)))
-        tilted = np.array([math.exp(beta * k) for k in range(K)])
-        self.prior = tilted / tilted.sum()
+        self.prior = np.full(K, 1 / K)
         self.gp, self.gr = self.prior.copy(), self.prior.copy()
         self.wp, self.wr = np.full((self.n, K), 1 / K), np.full((self.n, K), 1 / K)
         # chances that the forgotten past counts: of the world, of each pair
