@@ -58,6 +58,19 @@ def _against(found: Regrets, problems: list[Problem], name: str, other: str | No
     ]
 
 
+def _resampled(
+    found: Regrets, problems: list[Problem], name: str, other: str | None
+) -> tuple[float, float, float]:
+    """Return the geometric mean of the ratios, and its interval over resamples of the seeds."""
+    logs = np.zeros(_DRAWS)
+    for p in problems:
+        a, b = (np.array(found[p.name][x or best_fixed(found[p.name])]) for x in (name, other))
+        drawn = np.random.default_rng(0).integers(a.size, size=(_DRAWS, a.size))
+        logs += np.log(a[drawn].mean(axis=1) / b[drawn].mean(axis=1))
+    low, high = np.exp(np.quantile(logs / len(problems), (0.025, 0.975)))
+    return geometric(_against(found, problems, name, other)), float(low), float(high)
+
+
 def _losses(found: Regrets, problems: list[Problem]) -> str:
     lines = [
         "| problem | T | against | ratio of regret | regret | of |",
@@ -139,15 +152,17 @@ def _rivals(found: Regrets, problems: list[Problem]) -> str:
 
 def _versions(found: Regrets, problems: list[Problem]) -> str:
     lines = [
-        "| version | geometric mean | worst | problems above 1.10 | of PSRL at W* | worst |",
-        "|---|---|---|---|---|---|",
+        "| version | geometric mean | worst | problems above 1.10 | of PSRL at W* | worst | "
+        "of v1 |",
+        "|---|---|---|---|---|---|---|",
     ]
     for name in VERSIONS:
         x, y = (_against(found, problems, name, other) for other in (None, WSTAR))
         above = sum(r > 1.1 for r in x)
         lines.append(
-            f"| {name} | {geometric(x):.2f} | {max(x):.2f} | {above} of {len(x)} | "
-            f"{geometric(y):.2f} | {max(y):.2f} |"
+            f"| {name} | {_cell(_resampled(found, problems, name, None))} | {max(x):.2f} | "
+            f"{above} of {len(x)} | {geometric(y):.2f} | {max(y):.2f} | "
+            f"{_cell(_resampled(found, problems, name, 'multi-scale v1'))} |"
         )
     return "\n".join(lines)
 
