@@ -13,7 +13,7 @@ from windage.envs.peril import peril_replay
 from windage.hindsight import hindsight
 from windage.learn.radii import Radii
 from windage.oracle.comparator import finite_horizon
-from windage.paper import borl, perils
+from windage.paper import borl, poison
 
 
 def drifting_pair():
@@ -117,17 +117,17 @@ def test_e31_claim_2_of_proposition_3_needs_delta_not_too_small():
     ratios = []
     for tau in (100, 1000, 10_000):
         replay, W = peril_replay(tau), 4 * tau
-        best = perils.best_diameter(perils.poisoned(replay, Radii.paper(), 0.0))
+        best = poison.best_diameter(poison.poisoned(replay, Radii.paper(), 0.0))
         ratios.append(best / math.sqrt(W / math.log(W)))
         radius = Radii.paper().transition(
-            replay.counts, space=perils.SPACE, horizon=W, delta=max(math.exp(-W), 1e-300)
+            replay.counts, space=poison.SPACE, horizon=W, delta=max(math.exp(-W), 1e-300)
         )
         if tau == 100:
             assert (np.asarray(radius) >= 2).all()  # every kernel is plausible: diameter 1
     assert max(ratios) / min(ratios) < 1.2
-    region = perils.poisoned(peril_replay(1000), Radii.paper(), 0.0)
+    region = poison.poisoned(peril_replay(1000), Radii.paper(), 0.0)
     for pair in range(4):  # an L1 radius moves half its size in mass
-        other = 1 - int(perils.SPACE.state_of[pair])
+        other = 1 - int(poison.SPACE.state_of[pair])
         moved = region.best_row(pair, np.eye(2)[other])[other] - region.p_hat.toarray()[pair, other]
         assert moved == pytest.approx(region.radius[pair] / 2)
 

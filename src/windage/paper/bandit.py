@@ -44,11 +44,12 @@ they trade places at once, every {_WINDOWS} W steps, by a gap of B_r over the nu
 the gap. Both spend B_r exactly.
 
 So that something can fail, two broken learners play beside: one that forgets nothing (W = T,
-Laplace radii), and a random one. In waves both lose in proportion to T. In batches a random one
-loses half the gap at every step, which is {_WINDOWS / 2:g} times the rate: there its slope is that
-of the rate, and what tells it apart is the level. Slopes are of log mean regret over the last three
-horizons, with bootstrap intervals over seeds; far below the bound they may be above that of the
-bound for a while. The numbers after the semicolons are the regret over B_r^(1/3) A^(1/3) T^(2/3).
+Laplace radii), and a random one. In waves a random one loses in proportion to T. In batches it
+loses half the gap at every step, about {_WINDOWS / 2:g} times the rate at long T: there its slope
+is that of the rate, and what tells it apart is the level. Slopes are of log mean regret over the
+last three horizons, with bootstrap intervals over seeds; far below the bound they may be above
+that of the bound for a while. The numbers after the semicolons are the regret over B_r^(1/3)
+A^(1/3) T^(2/3).
 """
 
 

@@ -33,9 +33,10 @@ every t, so from any level any other is reached within a period with probability
 order up to it and sell nothing, or order nothing and sell down to it. An average of such laws is
 such a law, so the averaged model of any window has diameter at most 1/zeta, and eta = 0 is safe.
 Here p-bar of every window of a run is turned into a model, with the model at tau(m) in the place
-of pairs never visited, and its diameter computed; the same is done in the drift of Proposition 3,
-where it grows to the length of a phase. Then eta = 0 and eta* are compared on the same seeds,
-with W* and with the window for this structure, (S sqrt(A) T / B)^(2/3), our own derivation.
+of pairs never visited, and its diameter computed, for all episodes but the first, whose window is
+empty; the same is done in the drift of Proposition 3. Then eta = 0 and eta* are compared on the
+same seeds, with W* and with the window for this structure, (S sqrt(A) T / B)^(2/3), our own
+derivation.
 """
 
 

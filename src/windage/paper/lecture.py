@@ -9,13 +9,9 @@ from __future__ import annotations
 import json
 from importlib import resources
 
-import numpy as np
-
 from windage.envs.peril import peril_replay
-from windage.learn.confidence import ConfidenceRegion
 from windage.learn.radii import Radii
-from windage.mdp import MDP
-from windage.paper.perils import SPACE, best_diameter, poisoned
+from windage.paper.poison import best_diameter, empirical_diameter, poisoned
 
 __all__ = ["computed_points", "lecture_page"]
 
@@ -29,16 +25,11 @@ def computed_points() -> list[dict[str, float | str]]:
     found: list[dict[str, float | str]] = []
     for tau in TAUS:
         replay = peril_replay(tau)
-        average = MDP(SPACE, np.zeros(4), replay.p_hat).diameter()
+        average = empirical_diameter(replay)
         for kind in ("none", "paper", "proof", "laplace"):
+            radii = None if kind == "none" else Radii(kind)
             for eta in ETAS:
-                region = (
-                    poisoned(replay, Radii(kind), eta)
-                    if kind != "none"
-                    else ConfidenceRegion(
-                        SPACE, np.zeros(4), replay.p_hat, np.zeros(4), [True] * 4, eta
-                    )
-                )
+                region = poisoned(replay, radii, eta)
                 best = best_diameter(region)
                 point = {"tau": tau, "eta": eta, "radii": kind, "average": average, "best": best}
                 found.append(point)

@@ -3,32 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
 
 import windage as wd
-from windage.envs.peril import Replay, peril_replay
-from windage.learn.confidence import ConfidenceRegion
+from windage.envs.peril import peril_replay
 from windage.learn.radii import Radii
-from windage.mdp import MDP
 from windage.paper.drawing import COLOURS, GREY, MARKERS, canvas, label, legend
 from windage.paper.judging import Check, Sides, worst
+from windage.paper.lecture import lecture_page
+from windage.paper.poison import ETAS, KINDS, Sets, empirical_diameter, replayed
 from windage.paper.result import Effort, Least, Result, Table
 from windage.paper.suite import learner
-from windage.spaces import StateActions
 
-__all__ = [
-    "SPACE", "Lived", "Sets", "best_diameter", "cap", "compute", "judge", "over_order", "poisoned",
-    "span_if_one_state_pays",
-]  # fmt: skip
+__all__ = ["Lived", "cap", "compute", "judge", "over_order"]
 
-SPACE = StateActions([2, 2], ["1", "2"], [["a1", "a2"], ["b1", "b2"]])
-DELTA = 0.05
 TAUS = (10, 30, 100, 300, 1000, 3000, 10_000)
-ETAS = (0.0, 0.1, 0.5)
-KINDS = {"printed": Radii.paper(), "proof": Radii.proof(), "Laplace": Radii.laplace()}
 LIVE_TAU = 1000
 LIVE = (
     ("printed", Radii.paper()),
@@ -54,56 +45,9 @@ For a lecture there is [one page](lecture.html) with sliders for tau and eta.
 """
 
 
-class Sets(NamedTuple):
-    """What a poisoned window leads to."""
-
-    diameter: float  # the best inside H_p(eta)
-    span: float  # of gamma~ where one state pays
-
-
 def cap(eta: float) -> float:
     """Return max(1, 2 / eta), which no span exceeds; inf without widening."""
     return max(1.0, 2.0 / eta) if eta > 0 else math.inf
-
-
-def poisoned(replay: Replay, radii: Radii, eta: float) -> ConfidenceRegion:
-    """Return the sets after the replay; state 2 pays 1, state 1 nothing, and that is known."""
-    W = int(replay.counts.sum())
-    radius = radii.transition(replay.counts, space=SPACE, horizon=W, delta=DELTA)
-    return ConfidenceRegion(
-        SPACE, [0.0, 0.0, 1.0, 1.0], replay.p_hat, np.asarray(radius), [True] * 4, eta
-    )
-
-
-def best_diameter(region: ConfidenceRegion) -> float:
-    """Return the least diameter of a kernel in the sets of two states: each row changes its most.
-
-    One kernel makes both ways as short as they can be, for the rows of a state only matter on the
-    way out of it.
-    """
-    rows = np.stack([region.best_row(p, np.eye(2)[1 - SPACE.state_of[p]]) for p in range(4)])
-    return MDP(SPACE, np.zeros(4), rows).diameter()
-
-
-def span_if_one_state_pays(region: ConfidenceRegion) -> float:
-    """Return span(gamma~) of EVI to high precision."""
-    return wd.evi(region, epsilon=1e-6, max_sweeps=1_000_000).span
-
-
-def _replayed(taus: Iterable[int]) -> dict[tuple[int, str, float], Sets]:
-    found = {}
-    for tau in taus:
-        replay = peril_replay(tau)
-        for name, radii in KINDS.items():
-            for eta in ETAS:
-                region = poisoned(replay, radii, eta)
-                found[tau, name, eta] = Sets(best_diameter(region), span_if_one_state_pays(region))
-        for eta in ETAS:  # and with no radius at all
-            radius = ConfidenceRegion(
-                SPACE, [0.0, 0.0, 1.0, 1.0], replay.p_hat, np.zeros(4), [True] * 4, eta
-            )
-            found[tau, "none", eta] = Sets(best_diameter(radius), span_if_one_state_pays(radius))
-    return found
 
 
 class Lived(NamedTuple):
@@ -142,15 +86,13 @@ def _live(effort: Effort, tau: int, T: int, seeds: int) -> list[Lived]:
 
 def compute(effort: Effort) -> Result:
     """Replay the proof for growing tau, and let the drift go on."""
-    from windage.paper.lecture import lecture_page  # which is made of what is here
-
     T = effort.steps(40 * LIVE_TAU, quick=4 * LIVE_TAU)
     tau = T // 40
     seeds = effort.runs(20, quick=4)
     taus = TAUS[: 3 if effort.is_quick else None]
     effort.say("replaying the proof of Proposition 3")
-    sets = _replayed(taus)
-    empirical = {t: MDP(SPACE, np.zeros(4), peril_replay(t).p_hat).diameter() for t in taus}
+    sets = replayed(taus)
+    empirical = {t: empirical_diameter(peril_replay(t)) for t in taus}
     effort.say("playing in the perilous drift")
     lived = _live(effort, tau, T, seeds)
     return Result(

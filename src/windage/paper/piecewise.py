@@ -42,7 +42,7 @@ however little it moves; the paper's guarantee is in B_r and B_p and does not as
 random models with five states and three actions have the same budgets, B_r = B_p = 1: one spends
 them in a few jumps, the other in a cosine. A cell is the regret a step with a bootstrap interval
 over seeds; all learners are told the truth about what they need. Restarts at a period of W* are
-shown too: the restart is not what fails, tuning it by l is.
+among those tuned by budgets, to tell what a restart does from what tuning it by l does.
 """
 
 

@@ -29,6 +29,7 @@ from windage.paper import (
     inventory,
     perils,
     piecewise,
+    poison,
     rates,
     regret,
     span,
@@ -118,10 +119,10 @@ def of_perils(shown=11.0, late=2.0, span=4.0, share=0.9):
     sets = {}
     for tau in (10, 20):
         order = math.sqrt(4 * tau / math.log(4 * tau))
-        for kind in perils.KINDS:
+        for kind in poison.KINDS:
             level = late if tau == 20 and kind == "proof" else 2.0
-            sets[tau, kind, 0.0] = perils.Sets(level * order, 100.0)
-            sets[tau, kind, 0.5] = perils.Sets(1.0, span)
+            sets[tau, kind, 0.0] = poison.Sets(level * order, 100.0)
+            sets[tau, kind, 0.5] = poison.Sets(1.0, span)
     lived = [perils.Lived(100, "printed", 0.5, 0.1, 0.01, 3.0, share)]
     return perils.judge({10: shown, 20: 21.0}, sets, lived)
 

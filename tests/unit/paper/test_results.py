@@ -16,7 +16,7 @@ from tests.paper import runs
 from tests.unit.test_hindsight import again
 from windage.envs.peril import peril_replay
 from windage.learn.radii import Radii
-from windage.paper import Effort, bandit, borl, checker, coverage, perils
+from windage.paper import Effort, bandit, borl, checker, coverage, poison
 from windage.paper.inventory import averaged_diameters, inventory_window
 from windage.paper.lecture import computed_points, lecture_page
 from windage.paper.result import Table, starred
@@ -38,15 +38,15 @@ def test_the_checker_is_the_one_of_the_tests(name):
 )
 def test_best_diameters_are_those_of_the_formula(tau, eta, best):
     """1 / min(1, p-hat + (rad + eta) / 2), the larger of the two actions; figures of the spec."""
-    region = perils.poisoned(peril_replay(tau), Radii.paper(), eta)
+    region = poison.poisoned(peril_replay(tau), Radii.paper(), eta)
     L = math.log(4 * 4 * tau / 0.05)
     ways = [
         1 / (tau + 1) + (2 * math.sqrt(4 * L / (tau + 1)) + eta) / 2,
         (2 * math.sqrt(4 * L / (tau - 1)) + eta) / 2,
     ]
-    assert perils.best_diameter(region) == pytest.approx(1 / min(1, max(ways)), rel=1e-9)
-    assert perils.best_diameter(region) == pytest.approx(best, abs=0.06)
-    assert perils.span_if_one_state_pays(region) == pytest.approx(1 / min(1, max(ways)), rel=1e-3)
+    assert poison.best_diameter(region) == pytest.approx(1 / min(1, max(ways)), rel=1e-9)
+    assert poison.best_diameter(region) == pytest.approx(best, abs=0.06)
+    assert poison.span_if_one_state_pays(region) == pytest.approx(1 / min(1, max(ways)), rel=1e-3)
 
 
 def test_bounds_of_failures_are_clopper_and_pearsons():
