@@ -51,7 +51,9 @@ def by_key(journal: Journal, agent: int, space: StateActions, s: int, key: str) 
 
 def by_number(journal: Journal, agent: int, number: int) -> Event:
     """Return the event of a decision."""
-    found = journal.events("n = ? AND agent = ? AND kind = ?", number, agent, DECIDED)
+    is_there = 0 < number <= journal.n  # SQLite knows no larger numbers than its own
+    which = "n = ? AND agent = ? AND kind = ?"
+    found = journal.events(which, number, agent, DECIDED) if is_there else []
     if not found:
         raise InputError(
             f"there is no decision {number}", field="id", fix="pass the id that decide() returned"

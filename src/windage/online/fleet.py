@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from windage.errors import InputError, JournalError
+from windage.inputs import shown
 from windage.online.answers import Decision, Receipt
 from windage.online.door import Door, Holder
 from windage.online.session import Session
@@ -41,6 +42,8 @@ class Fleet(Holder, Mapping[str, Session]):
         A round is decided as a whole: if it cannot be written, the fallback decides all of it, but
         for keys that have a decision already.
         """
+        _require_names(states, "states", "the state of each agent")
+        _require_names({} if keys is None else keys, "keys", "the key of each decision")
         asked = {name: (s, (keys or {}).get(name)) for name, s in states.items()}
         with self._door.lock:
             try:
@@ -56,8 +59,26 @@ class Fleet(Holder, Mapping[str, Session]):
 
         What came of decisions of the fallback needs no journal.
         """
+        _require_names(outcomes, "outcomes", "what came of each agent's decision")
+        for name, told in outcomes.items():
+            if not isinstance(told, (tuple, list)) or len(told) not in (3, 4):
+                raise InputError(
+                    f"{shown(told)} is no outcome",
+                    field="outcomes",
+                    where=f"agent {name!r}",
+                    fix="pass (id, reward, next state), or with the action that was done instead",
+                )
         with self._door.lock:
-            if not self._door.is_open and all(told[:1] == (0,) for told in outcomes.values()):
+            if not self._door.is_open and all(told[0] == 0 for told in outcomes.values()):
                 return {name: self[name].observe(*told) for name, told in outcomes.items()}
             with self.batch():
                 return {name: self[name].observe(*told) for name, told in outcomes.items()}
+
+
+def _require_names(given: object, field: str, what: str) -> None:
+    if not isinstance(given, Mapping):
+        raise InputError(
+            f"{shown(given)} names no agents",
+            field=field,
+            fix=f"pass {what} by its name, in a dict",
+        )

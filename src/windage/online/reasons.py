@@ -9,7 +9,9 @@ from windage.agents import Agent, Doubling
 from windage.agents.explain import ActionReport, Explanation
 from windage.agents.relay import Relay
 from windage.errors import InputError
-from windage.online.events import DECIDED
+from windage.inputs import as_integer
+from windage.online.decisions import by_number
+from windage.online.events import DECIDED, Event
 from windage.online.history import bases, live_through, of_name
 from windage.online.journal import Journal
 from windage.online.status import moment
@@ -72,18 +74,10 @@ def explain(path: str | Path, decision: int | None = None, name: str | None = No
     journal = Journal(path)
     try:
         agent_number = of_name(bases(journal), name).agent
-        which = "n = (SELECT max(n) FROM events WHERE agent = ? AND kind = ?)"
-        values: tuple[object, ...] = (agent_number, DECIDED)
-        if decision is not None:
-            which, values = "agent = ? AND kind = ? AND n = ?", (*values, decision)
-        found = journal.events(which, *values)
-        if not found:
-            raise InputError(
-                f"there is no decision {decision}" if decision else "nothing was decided yet",
-                field=str(journal.path),
-                fix="`windage live export` lists all decisions",
-            )
-        event = found[0]
+        if decision is None:
+            event = _last(journal, agent_number)
+        else:
+            event = by_number(journal, agent_number, as_integer(decision, "decision"))
         base = next(
             one for one in bases(journal, until=event.n).values() if one.agent == agent_number
         )
@@ -96,6 +90,17 @@ def explain(path: str | Path, decision: int | None = None, name: str | None = No
                        life.units, head)  # fmt: skip
     finally:
         journal.close()
+
+
+def _last(journal: Journal, agent: int) -> Event:
+    """Return the last decision of an agent."""
+    which = "n = (SELECT max(n) FROM events WHERE agent = ? AND kind = ?)"
+    found = journal.events(which, agent, DECIDED)
+    if not found:
+        raise InputError(
+            "nothing was decided yet", field=str(journal.path), fix="look again after a decision"
+        )
+    return found[0]
 
 
 def _reason(agent: Agent, number: int, s: int, advised: int, units: Units, head: str) -> Reason:

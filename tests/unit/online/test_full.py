@@ -76,6 +76,37 @@ def test_a_fallback_does_not_hide_a_mistake(path):
         fleet.decide({"shop 0": 99})
 
 
+@pytest.mark.parametrize(
+    ("call", "problem"),
+    [
+        (lambda fleet: fleet.decide([0, 1]), r"states: \[0, 1\] names no agents"),
+        (lambda fleet: fleet.decide({"shop 0": 0}, "monday"), "keys: 'monday' names no agents"),
+        (lambda fleet: fleet.decide({"shop 99": 0}), "there is no agent 'shop 99'"),
+        (lambda fleet: fleet.observe([1]), "outcomes: .* names no agents"),
+        (lambda fleet: fleet.observe({"shop 0": 5}), "outcomes at agent 'shop 0': 5 is no outcome"),
+        (lambda fleet: fleet.observe({"shop 0": (1, 0.5)}), "is no outcome"),
+        (lambda fleet: fleet.observe({"shop 0": (0, 0.5, 0, 0, 0)}), "is no outcome"),
+    ],
+)
+def test_a_round_that_is_none_is_refused(path, call, problem):
+    with fleet_of(path, fallback=[1, 2, 0]) as fleet:
+        events = fleet.journal.n
+        with pytest.raises(wd.InputError, match=problem):
+            call(fleet)
+        assert fleet.journal.n == events
+
+
+@pytest.mark.parametrize("number", [2**63, 10**30])
+def test_numbers_beyond_all_decisions_are_of_none(path, number):
+    with wd.online.open(path, swucrl()) as live:
+        live.decide(0)
+        for ask in (lambda: live.observe(number, 1.0, 0), lambda: live.expire(number)):
+            with pytest.raises(wd.InputError, match=f"there is no decision {number}"):
+                ask()
+    with pytest.raises(wd.InputError, match=f"{number}"):
+        wd.online.explain(path, number)
+
+
 def in_one_batch(live, steps):
     with live.batch():
         for _ in range(steps):
