@@ -337,7 +337,10 @@ def test_verify_and_diff(here):
     assert seen.stdout == "25 files read, 6 results computed again: 0 damaged, 0 different\n"
     compared = windage("diff", "a", "b", cwd=here)
     assert compared.returncode == 0
-    assert "random" in compared.stdout
+    said = compared.stdout.splitlines()
+    assert [line.split()[2] for line in said[1:3]] == ["swucrl2-cw-practical", "sw-psrl,"]
+    assert "sw-psrl, window 5,000: only in A (riverswim, T = 500)" in said
+    assert "sw-psrl, window 50: only in B (riverswim, T = 500)" in said
     assert (
         "12 of 12 runs are the same to the last bit; 12 are only in A, 4 only in B"
         in compared.stdout
