@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from windage import agents
-from windage.agents.base import quietly
+from windage.agents.hearing import quietly
 from windage.agents.swucrl2cw import SWUCRL2CW
 from windage.drift import DriftingMDP
 from windage.drift.blend import Blend

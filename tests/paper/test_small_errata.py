@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import windage as wd
-from windage.agents.base import listening
+from windage.agents.hearing import listening
 from windage.envs.peril import peril_replay
 from windage.hindsight import hindsight
 from windage.learn.radii import Radii

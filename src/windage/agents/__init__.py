@@ -9,7 +9,7 @@ import inspect
 from typing import Any
 
 from windage.agents import own
-from windage.agents.base import Agent, Budgets, is_left_open
+from windage.agents.base import Agent
 from windage.agents.binned import Binned
 from windage.agents.blob import unpack
 from windage.agents.bob import BOB
@@ -19,6 +19,7 @@ from windage.agents.doubling import Doubling
 from windage.agents.guarded import MultiScaleGuarded
 from windage.agents.indices import DUCB, SWUCB, UCB1
 from windage.agents.informed import FiniteHorizonAgent, MyopicAgent, OracleAgent
+from windage.agents.known import Budgets, is_left_open
 from windage.agents.master import MASTER
 from windage.agents.multiscale import MultiScale
 from windage.agents.practical import PracticalSWUCRL2CW

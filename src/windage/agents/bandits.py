@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Self, TypeVar
 
-from windage.agents.base import Agent, Budgets, is_left_open, warn
+from windage.agents.base import Agent
+from windage.agents.hearing import warn
+from windage.agents.known import Budgets, is_left_open
 from windage.agents.loop import LoopAgent
 from windage.errors import GuaranteeWarning, InputError, ParameterWarning
 from windage.spaces import StateActions

@@ -8,56 +8,24 @@ that a bad call changes nothing.
 from __future__ import annotations
 
 import math
-import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
-from contextvars import ContextVar, copy_context
 from functools import cached_property
-from typing import Any, ClassVar, NamedTuple, Protocol, Self, TypeVar
+from typing import Any, ClassVar, Self
 
 from numpy.typing import NDArray
 
 from windage.agents.blob import Blob, pack, unpack
 from windage.agents.fixed import fixed
+from windage.agents.hearing import quietly
+from windage.agents.known import Budgets, is_left_open
 from windage.agents.scale import Scale
 from windage.errors import CallOrderError, HorizonReached, InputError, StateError
 from windage.inputs import as_horizon, as_integer, as_range, as_seed
 from windage.spaces import StateActions, as_space
 
-__all__ = ["Agent", "Budgets", "KnownBudgets", "is_left_open", "listening", "quietly", "warn"]
-
-A = TypeVar("A", bound="Agent")
-
-
-class Budgets(Protocol):
-    """How much a model changes in all: B_r and B_p, as `drifting.budgets()` returns them."""
-
-    @property
-    def reward(self) -> float:
-        """B_r."""
-        ...
-
-    @property
-    def transition(self) -> float:
-        """B_p."""
-        ...
-
-
-class KnownBudgets(NamedTuple):
-    """B_r and B_p as two numbers."""
-
-    reward: float
-    transition: float
-
-
-def is_left_open(value: object) -> bool:
-    """Whether a parameter is to be found from what is known: it is not given, or "tuned".
-
-    >>> is_left_open(None), is_left_open("tuned"), is_left_open("oblivious"), is_left_open(200)
-    (True, True, False, False)
-    """
-    return value is None or (isinstance(value, str) and value == "tuned")
+__all__ = ["Agent"]
 
 
 @fixed("space", "horizon", "seed", "reward_range")
@@ -319,6 +287,24 @@ class Agent(ABC):
     ) -> None:
         """Take back what `_saved` gave."""
 
+    def _require_unstarted(self, started: bool) -> None:
+        if started or self.t > 1 or self._pending is not None:
+            raise CallOrderError(
+                "the agent has started to act",
+                field="preload",
+                where=f"t={self.t}",
+                fix="preload before the first call of act",
+            )
+
+    def _past_step(
+        self, s: int, a: int, reward: float, s_next: int, *, started: bool
+    ) -> tuple[int, float, int]:
+        """Return pair, reward and next state of a step before t = 1; too late once it has acted."""
+        self._require_unstarted(started)
+        pair = self.space.pair(s, a)
+        after = self.space.check_state(s_next, "s_next")
+        return pair, self._check_reward(reward), after
+
     @property
     def _largest(self) -> float:
         """The largest reward that is taken without a declared range."""
@@ -349,41 +335,3 @@ def _impossible() -> Iterator[None]:
             field="state",
             fix="restore the agent from another copy",
         ) from None
-
-
-Heard = list[tuple[str, type[Warning]]]
-
-_heard: ContextVar[Heard | None] = ContextVar("heard", default=None)
-
-
-def warn(message: str, category: type[Warning], stacklevel: int) -> None:
-    """Warn, or tell whoever listens instead."""
-    heard = _heard.get()
-    if heard is None:
-        warnings.warn(message, category, stacklevel=stacklevel + 1)
-    else:
-        heard.append((message, category))
-
-
-@contextmanager
-def listening() -> Iterator[Heard]:
-    """Collect what agents warn of in this thread, to be told once or not at all."""
-    heard: Heard = []
-    token = _heard.set(heard)
-    try:
-        yield heard
-    finally:
-        _heard.reset(token)
-
-
-def quietly(kind: type[A], space: StateActions, options: dict[str, Any]) -> A:
-    """Make an agent whose warnings somebody else has given, or will give, already.
-
-    In a context of its own: Ctrl-C in any line of it leaves nothing that would swallow warnings.
-    """
-
-    def make() -> A:
-        _heard.set([])
-        return kind(space, **options)
-
-    return copy_context().run(make)

@@ -8,10 +8,11 @@ from typing import Any, ClassVar
 from numpy.typing import NDArray
 
 from windage.agents.bandits import warn_of_states
-from windage.agents.base import Agent, quietly
+from windage.agents.base import Agent
 from windage.agents.blockwise import Blockwise
 from windage.agents.choices import Choices
 from windage.agents.fixed import fixed
+from windage.agents.hearing import quietly
 from windage.agents.indices import SWUCB
 from windage.inputs import as_real
 from windage.masters import Exp3

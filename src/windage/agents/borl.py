@@ -23,13 +23,14 @@ from numpy.typing import NDArray
 
 from windage import masters
 from windage.agents.arms import as_arms, odd_arms
-from windage.agents.base import Agent, quietly, warn
+from windage.agents.base import Agent
 from windage.agents.blocks import Arm, BorlExplanation
 from windage.agents.blockwise import Blockwise
 from windage.agents.borl_state import require_possible_blocks, require_same_runner
 from windage.agents.choices import Choices
 from windage.agents.explain import Explanation
 from windage.agents.fixed import fixed
+from windage.agents.hearing import quietly, warn
 from windage.agents.recent import Recent
 from windage.agents.swucrl2cw import SWUCRL2CW
 from windage.errors import CallOrderError, GuaranteeWarning, InputError, ParameterWarning
@@ -84,6 +85,8 @@ class BORL(Blockwise):
     bound: ClassVar[str] = "D (B_r + B_p + 1)^(1/4) S^(2/3) A^(1/2) T^(3/4), up to logs"
     source: ClassVar[str] = "Cheung, Simchi-Levi, Zhu 2020, Theorem 2"
     default_radii: ClassVar[str] = "paper"
+    learner_kind: ClassVar[type[SWUCRL2CW]] = SWUCRL2CW
+    """What acts in a block."""
 
     def __init__(
         self,
@@ -189,7 +192,7 @@ class BORL(Blockwise):
             "seed": self._learner_seed(block),
             **self._passed_on,
         }
-        return quietly(SWUCRL2CW, self.space, options)
+        return quietly(self.learner_kind, self.space, options)
 
     def _learner_seed(self, block: int) -> int:
         """Return a seed that nobody chose for anything else."""

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from windage.agents.base import warn
 from windage.agents.blob import array_like
+from windage.agents.hearing import warn
 from windage.errors import ParameterWarning
 from windage.inputs import require_memory
 from windage.masters import Master

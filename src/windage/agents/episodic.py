@@ -19,7 +19,6 @@ from windage.agents.episodes import Episode, Episodes, rows_of
 from windage.agents.pace import Pace, rules_of
 from windage.agents.scale import LARGEST
 from windage.agents.survival import require_possible, survivors
-from windage.errors import CallOrderError
 from windage.inputs import LAST_TIME, as_integer, require_memory
 from windage.learn.confidence import blank_plan, no_plan
 from windage.learn.evi import not_converged
@@ -213,17 +212,13 @@ class EpisodicAgent(Agent):
 
         Samples of the past age like all others: they leave the window as new ones come in.
         """
-        self._require_unstarted()
-        state = self.space.check_state(s)
-        action = self.space.check_action(state, a)
-        after = self.space.check_state(s_next, "s_next")
-        value = self._check_reward(reward)
+        pair, value, after = self._past_step(s, a, reward, s_next, started=self.n_episodes > 0)
         if self.preloaded == 0:
             self._let_the_past_go()
         self._window.ahead = self.preloaded + 1
         try:
             # a time that never comes, so that no draw is used twice
-            self._take(LAST_TIME + self._window.ahead, self.space.pair(s, action), value, after)
+            self._take(LAST_TIME + self._window.ahead, pair, value, after)
         finally:
             self.preloaded = self._window.ahead = int(self._window.memory.clock[0])
 
@@ -236,7 +231,7 @@ class EpisodicAgent(Agent):
         """
         from windage.kernels.learner import observe_all
 
-        self._require_unstarted()
+        self._require_unstarted(self.n_episodes > 0)
         if pairs.size == 0:
             return
         least, most = (self._check_reward(float(one)) for one in (rewards.min(), rewards.max()))
@@ -251,15 +246,6 @@ class EpisodicAgent(Agent):
             self.preloaded = self._window.ahead = int(self._window.memory.clock[0])
         if self._learner.rules.rounded:
             notices.rounding(self, least, most)
-
-    def _require_unstarted(self) -> None:
-        if self.t > 1 or self._pending is not None or self.episode is not None:
-            raise CallOrderError(
-                "the agent has started to act",
-                field="preload",
-                where=f"t={self.t}",
-                fix="preload before the first call of act",
-            )
 
     def _let_the_past_go(self) -> None:
         """Give an empty agent a window, even one that would forget nothing of the horizon."""

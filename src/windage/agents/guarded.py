@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from windage.agents.base import Agent, quietly
+from windage.agents.base import Agent
 from windage.agents.borl import BORL
 from windage.agents.forgetting import Forgetting, GuardedExplanation, explained
 from windage.agents.multiscale import declared, undeclared
@@ -129,6 +129,7 @@ class MultiScaleGuarded(BORL):
     source: ClassVar[str] = "windage, docs/paper/guarded.md"
     fixed: ClassVar[tuple[str, ...]] = ("ties", "slack", "carry_window")
     constants: ClassVar[Constants] = Constants()
+    learner_kind: ClassVar[type[SWUCRL2CW]] = _Anchor
 
     def __init__(
         self,
@@ -181,18 +182,11 @@ class MultiScaleGuarded(BORL):
         return float(slack(self._runner.guarded))
 
     def _learner(self, arm: int, block: int) -> SWUCRL2CW:
-        W, eta = self.arms[arm]
-        options = {
-            "horizon": self.horizon,
-            "window": W,
-            "widening": eta,
-            "seed": self._learner_seed(block),
-            **self._passed_on,
-        }
-        return self._tied(quietly(_Anchor, self.space, options))
+        return self._tied(super()._learner(arm, block))
 
-    def _tied(self, anchor: _Anchor) -> _Anchor:
+    def _tied(self, anchor: SWUCRL2CW) -> _Anchor:
         """Tie an anchor to the learner; the log of its episodes has room for the block at once."""
+        assert isinstance(anchor, _Anchor)
         anchor.thinker = self._thinker
         anchor._make_room_to_log(min(self.block_length, self.horizon))
         return anchor
@@ -202,17 +196,8 @@ class MultiScaleGuarded(BORL):
 
         The anchor does not: its blocks start with nothing, as the theorem has them.
         """
-        if self.t > 1 or self._runner is not None:
-            raise CallOrderError(
-                "the agent has started to act",
-                field="preload",
-                where=f"t={self.t}",
-                fix="preload before the first call of act",
-            )
-        state = self.space.check_state(s)
-        pair = self.space.pair(state, self.space.check_action(state, a))
-        after = self.space.check_state(s_next, "s_next")
-        self._thinker.preload(pair, self._check_reward(reward), after)
+        started = self._runner is not None
+        self._thinker.preload(*self._past_step(s, a, reward, s_next, started=started))
 
     @property
     def preloaded(self) -> int:

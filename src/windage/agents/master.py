@@ -24,10 +24,12 @@ from numpy.typing import NDArray
 
 from windage.agents import master_state
 from windage.agents.alarms import Alarms, Following, Reach, Restart, Restarts, Tally
-from windage.agents.base import Agent, Budgets, quietly
+from windage.agents.base import Agent
 from windage.agents.copies import Copy, LiveCopy, MasterExplanation, Planned, starts
 from windage.agents.episodes import Episode
 from windage.agents.fixed import fixed
+from windage.agents.hearing import quietly
+from windage.agents.known import Budgets
 from windage.agents.ucrl2 import AdaptiveUCRL
 from windage.errors import CallOrderError, InputError
 from windage.inputs import as_real, require_memory

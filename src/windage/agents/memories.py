@@ -10,9 +10,10 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from windage.agents.base import Budgets, warn
 from windage.agents.episodic import EpisodicAgent
 from windage.agents.fixed import fixed
+from windage.agents.hearing import warn
+from windage.agents.known import Budgets
 from windage.agents.pace import Pace
 from windage.errors import InputError, ParameterWarning
 from windage.inputs import LAST_TIME, as_horizon, as_integer, require_memory

@@ -27,7 +27,7 @@ from windage.agents.episodes import Episode
 from windage.agents.forgetting import Forgetting, MultiScaleExplanation, explained
 from windage.agents.scale import Scale
 from windage.agents.thinker import Constants, Thinker
-from windage.errors import CallOrderError, InputError
+from windage.errors import InputError
 from windage.inputs import as_real
 from windage.learn.scales import windows_for
 from windage.spaces import StateActions
@@ -142,17 +142,8 @@ class MultiScale(Agent):
 
         Samples of the past age like all others; only the longest window remembers them for good.
         """
-        if self.t > 1 or self._pending is not None or self.n_episodes > 0:
-            raise CallOrderError(
-                "the agent has started to act",
-                field="preload",
-                where=f"t={self.t}",
-                fix="preload before the first call of act",
-            )
-        state = self.space.check_state(s)
-        pair = self.space.pair(state, self.space.check_action(state, a))
-        after = self.space.check_state(s_next, "s_next")
-        self._thinker.preload(pair, self._check_reward(reward), after)
+        started = self.n_episodes > 0
+        self._thinker.preload(*self._past_step(s, a, reward, s_next, started=started))
 
     def forgetting(self) -> Forgetting:
         """Return how much each window has counted in the world as a whole, through time."""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from windage.agents.base import warn
+from windage.agents.hearing import warn
 from windage.errors import GuaranteeWarning, ParameterWarning
 
 if TYPE_CHECKING:

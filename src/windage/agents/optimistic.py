@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from windage.agents.base import warn
 from windage.agents.episodic import EpisodicAgent
 from windage.agents.explain import Explanation, reports
 from windage.agents.fixed import fixed
+from windage.agents.hearing import warn
 from windage.agents.pace import Pace
 from windage.errors import CallOrderError, InputError, ParameterWarning
 from windage.inputs import as_choice, as_real, require_memory

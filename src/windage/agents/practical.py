@@ -35,8 +35,8 @@ from typing import Any, ClassVar, Self
 
 from numpy.typing import ArrayLike
 
-from windage.agents.base import Budgets
 from windage.agents.fixed import fixed
+from windage.agents.known import Budgets
 from windage.agents.pace import Pace
 from windage.agents.swucrl2cw import SWUCRL2CW
 from windage.agents.tuned import chosen, tunings

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from windage.agents.base import Budgets
 from windage.agents.episodic import EpisodicAgent
 from windage.agents.fixed import fixed
+from windage.agents.known import Budgets
 from windage.agents.memories import Restarted, Windowed
 from windage.agents.pace import Pace
 from windage.agents.tuned import chosen, tunings

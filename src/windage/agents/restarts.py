@@ -12,8 +12,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from windage.agents.base import Budgets
 from windage.agents.fixed import fixed
+from windage.agents.known import Budgets
 from windage.agents.memories import Restarted, cubic_restarts, restart_times
 from windage.agents.optimistic import OptimisticAgent
 from windage.agents.pace import Pace

@@ -19,8 +19,9 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from windage.agents.base import Budgets, KnownBudgets, warn
 from windage.agents.fixed import fixed
+from windage.agents.hearing import warn
+from windage.agents.known import Budgets, KnownBudgets
 from windage.agents.optimistic import OptimisticAgent
 from windage.agents.pace import Pace
 from windage.agents.tuned import chosen, tunings

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from windage.agents.base import Budgets
+from windage.agents.known import Budgets
 from windage.errors import InputError
 from windage.inputs import as_choice
 from windage.learn import tuning

@@ -13,8 +13,8 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from windage.agents.base import Budgets
 from windage.agents.fixed import fixed
+from windage.agents.known import Budgets
 from windage.agents.memories import Windowed
 from windage.agents.optimistic import OptimisticAgent
 from windage.agents.pace import Pace

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from windage.agents.bandits import BanditAgent, needed, warn_of_states
-from windage.agents.base import warn
 from windage.agents.blob import array_like
 from windage.agents.fixed import fixed
+from windage.agents.hearing import warn
 from windage.errors import GuaranteeWarning, InputError
 from windage.inputs import LAST_TIME, as_integer, as_real
 from windage.masters.base import make_bank, too_mixed

@@ -7,7 +7,7 @@ from typing import Any
 
 import windage as wd
 from windage import agents
-from windage.agents.base import listening
+from windage.agents.hearing import listening
 from windage.agents.swucrl2cw import SWUCRL2CW
 from windage.drift import DriftingMDP
 from windage.learn.radii import Radii

@@ -13,7 +13,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from windage.agents.base import listening
+from windage.agents.hearing import listening
 from windage.drift import DriftingMDP
 from windage.errors import InputError, WindageError
 from windage.study.kinds import FORMAT, Player, World, hash_of, resolve

@@ -19,7 +19,7 @@ import numpy as np
 import polars as pl
 
 from windage import envs
-from windage.agents.base import listening
+from windage.agents.hearing import listening
 from windage.drift import DriftingMDP
 from windage.errors import StateError
 from windage.regret import gain_sums

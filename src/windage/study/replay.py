@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from windage.agents.base import Agent, listening
+from windage.agents.base import Agent
+from windage.agents.hearing import listening
 from windage.drift import DriftingMDP
 from windage.errors import InputError, StateError
 from windage.inputs import as_integer

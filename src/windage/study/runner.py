@@ -13,7 +13,8 @@ from pathlib import Path
 import msgspec
 
 from windage import errors
-from windage.agents.base import Agent, listening
+from windage.agents.base import Agent
+from windage.agents.hearing import listening
 from windage.drift import DriftingMDP
 from windage.errors import StateError, WindageError
 from windage.simulate import run as run_agent

@@ -16,7 +16,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from windage import agents
-from windage.agents.base import Agent, Budgets
+from windage.agents.base import Agent
+from windage.agents.known import Budgets
 from windage.drift import DriftingMDP
 from windage.errors import GuaranteeWarning, InputError, ParameterWarning
 from windage.inputs import as_choice, as_integer, as_seed

@@ -9,7 +9,7 @@ import pytest
 
 import windage as wd
 from tests.models import random_mdp
-from windage.agents.base import quietly
+from windage.agents.hearing import quietly
 from windage.agents.ucrl2 import AdaptiveUCRL
 from windage.errors import InputError, StateError
 from windage.kernels.rules import PLANNED

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import windage as wd
-from windage.agents.base import KnownBudgets
 from windage.agents.blob import Blob, pack, unpack
+from windage.agents.known import KnownBudgets
 from windage.agents.memories import cubic_restarts, restart_times
 from windage.errors import InputError, ModelError, StateError, WindageError
 

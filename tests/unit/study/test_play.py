@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import windage as wd
-from windage.agents.base import listening
+from windage.agents.hearing import listening
 from windage.study.columns import Stopped
 from windage.study.planning import plan
 from windage.study.play import gains_of, play, solve
