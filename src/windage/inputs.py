@@ -24,6 +24,7 @@ __all__ = [
     "FrozenRows",
     "as_choice",
     "as_csr",
+    "as_flag",
     "as_floats",
     "as_horizon",
     "as_integer",
@@ -275,6 +276,13 @@ def as_size(
 ) -> int:
     """Return a number of things, so small that its square is no trouble to compute with."""
     return as_integer(value, field, low=low, high=LAST_TIME, error=error)
+
+
+def as_flag(value: object, field: str) -> bool:
+    """Return a yes or no: a bool, for a string or a number may mean either."""
+    if isinstance(value, bool):
+        return value
+    raise InputError(f"{shown(value)} is no yes or no", field=field, fix="pass True or False")
 
 
 def as_seed(value: object, field: str = "seed") -> int:

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 
 from windage.errors import ModelError
-from windage.inputs import FrozenRows, as_csr, as_floats, freeze
+from windage.inputs import FrozenRows, as_csr, as_flag, as_floats, freeze
 from windage.oracle import graph
 from windage.spaces import StateActions, as_space, rectangular
 
@@ -88,11 +88,11 @@ class MDP:
         *,
         normalize: bool = False,
     ) -> None:
-        r = check_rewards(space, rewards)
+        r, rescale = check_rewards(space, rewards), as_flag(normalize, "normalize")
         self.__dict__.update(
             space=space,
             rewards=r,
-            transitions=check_transitions(space, transitions, normalize=normalize),
+            transitions=check_transitions(space, transitions, normalize=rescale),
         )
 
     @classmethod

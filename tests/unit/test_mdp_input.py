@@ -139,3 +139,16 @@ def test_rows_that_overflow_are_refused(sparse):
     rows = np.array([[1e308, 1e308], [1.0, 0.0], [1.0, 0.0]])
     with pytest.raises(ModelError, match="s=0, a=0: row sums to"):
         wd.MDP(SPACE, REWARDS, csr_array(rows) if sparse else rows, normalize=True)
+
+
+@pytest.mark.parametrize("wrong", ["no", 1, None])
+def test_whether_to_normalize_is_a_yes_or_no(wrong):
+    r, p = np.zeros((1, 2, 2)), np.full((1, 2, 2, 2), 0.4)
+    for make in (
+        lambda: wd.MDP.from_arrays(r[0], p[0], normalize=wrong),
+        lambda: wd.DriftingMDP.from_arrays(r, p, normalize=wrong),
+    ):
+        with pytest.raises(
+            wd.InputError, match="^normalize: .* is no yes or no. Fix: pass True or"
+        ):
+            make()

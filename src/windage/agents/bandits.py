@@ -70,7 +70,7 @@ def needed(fact: Fact | None, name: str, number: str) -> Fact:
     if fact is None:
         ways = f"{number}=" if number == name else f"{number}= or {name}="
         raise InputError(
-            f'is "tuned", and {name} of the model is not known',
+            f"is tuned to the {name} of the model, which nobody told",
             field=number,
             fix=f"pass {ways}, or budgets=model.budgets() to windage.agents.make",
         )

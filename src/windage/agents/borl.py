@@ -33,8 +33,8 @@ from windage.agents.fixed import fixed
 from windage.agents.hearing import quietly, warn
 from windage.agents.recent import Recent
 from windage.agents.swucrl2cw import SWUCRL2CW
-from windage.errors import CallOrderError, GuaranteeWarning, InputError, ParameterWarning
-from windage.inputs import LAST_TIME, as_choice, as_integer
+from windage.errors import CallOrderError, GuaranteeWarning, ParameterWarning
+from windage.inputs import LAST_TIME, as_choice, as_flag, as_integer
 from windage.learn import tuning
 from windage.learn.adapting import horizons_to_adapt
 from windage.learn.radii import Radii
@@ -116,11 +116,7 @@ class BORL(Blockwise):
         self.block_length = self._given_length or grid.block_length
         self.n_blocks = -(-self.horizon // self.block_length)
         self.master = as_choice(master, "master", masters.names())
-        if not isinstance(carry_window, bool):
-            raise InputError(
-                f"{carry_window!r} is no yes or no", field="carry_window", fix="pass True or False"
-            )
-        self.carry_window = carry_window
+        self.carry_window = as_flag(carry_window, "carry_window")
         self._passed_on: dict[str, Any] = {
             "delta": delta,
             "radii": Radii.from_spec("paper" if radii is None else radii).spec(),

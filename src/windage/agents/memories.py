@@ -63,8 +63,8 @@ class Restarted(EpisodicAgent):
 
         "tuned" needs the number of changes, "changes" restarts at each of them: both take budgets.
         """
-        word = options.pop("restarts", "tuned")
-        times = configured_restarts(word, horizon, budgets)
+        word = options.pop("restarts", None)
+        times = configured_restarts("tuned" if word is None else word, horizon, budgets)
         return cls(space, horizon=horizon, restarts=times, **options)
 
     @classmethod

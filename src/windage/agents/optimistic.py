@@ -17,8 +17,8 @@ from windage.agents.explain import Explanation, reports
 from windage.agents.fixed import fixed
 from windage.agents.hearing import warn
 from windage.agents.pace import Pace
-from windage.errors import CallOrderError, InputError, ParameterWarning
-from windage.inputs import as_choice, as_real, require_memory
+from windage.errors import CallOrderError, ParameterWarning
+from windage.inputs import as_choice, as_flag, as_real, require_memory
 from windage.learn.confidence import ConfidenceRegion, over_pairs
 from windage.learn.radii import Radii
 from windage.spaces import StateActions, as_space
@@ -63,8 +63,8 @@ class OptimisticAgent(EpisodicAgent):
         self.radii = Radii.from_spec(radii)
         self.ties = as_choice(ties, "ties", TIES)
         self.slack = as_real(slack, "slack", low=0.0)
-        self.warm_start = _flag(warm_start, "warm_start")
-        self.clip = _flag(clip, "clip")
+        self.warm_start = as_flag(warm_start, "warm_start")
+        self.clip = as_flag(clip, "clip")
         rules: dict[str, Any] = {
             "radii": self.radii.rules(space, horizon, self.delta),
             "by_time": self.radii.needs_time,
@@ -208,12 +208,6 @@ class OptimisticAgent(EpisodicAgent):
             "slack": self.slack,
             "warm_start": self.warm_start,
         }
-
-
-def _flag(value: object, field: str) -> bool:
-    if not isinstance(value, bool):
-        raise InputError(f"{value!r} is no yes or no", field=field, fix="pass True or False")
-    return value
 
 
 def _widening(value: ArrayLike, space: StateActions) -> NDArray[np.float64]:

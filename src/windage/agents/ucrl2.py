@@ -14,12 +14,12 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from windage.agents.fixed import fixed
-from windage.agents.known import Budgets
+from windage.agents.known import Budgets, is_left_open
 from windage.agents.memories import Windowed
 from windage.agents.optimistic import OptimisticAgent
 from windage.agents.pace import Pace
 from windage.errors import InputError
-from windage.inputs import as_horizon, as_integer, as_real
+from windage.inputs import as_horizon, as_integer, as_real, shown
 from windage.learn import tuning
 from windage.learn.radii import Radii
 from windage.spaces import StateActions, as_space
@@ -149,8 +149,7 @@ class SWUCRL(Windowed, UCRL2):
         **options: Any,
     ) -> Self:
         """Return the agent for these options; a window that is not given is that of `tuned`."""
-        window = options.get("window", "tuned")
-        if not isinstance(window, str) or window != "tuned":
+        if not is_left_open(options.get("window")):
             return cls(space, horizon=horizon, **options)
         options.pop("window", None)
         if not hasattr(budgets, "changes") or diameter is None:
@@ -232,10 +231,11 @@ class AdaptiveUCRL(UCRL2):
         **options: Any,
     ) -> None:
         self.diameter = as_real(diameter, "diameter", low=0.0)
-        self.ladder = tuple(as_real(eta, "ladder", low=0.0) for eta in ladder)
+        steps = ladder if isinstance(ladder, (tuple, list)) else ()
+        self.ladder = tuple(as_real(eta, "ladder", low=0.0) for eta in steps)
         if not self.ladder or list(self.ladder) != sorted(set(self.ladder)):
             raise InputError(
-                f"{list(ladder)} does not rise", field="ladder", fix="pass rising widenings"
+                f"{shown(ladder)} does not rise", field="ladder", fix="pass a list of widenings"
             )
         super().__init__(space, horizon=horizon, clip=clip, **options)
 

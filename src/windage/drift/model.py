@@ -14,7 +14,7 @@ from windage.drift.budgets import Budgets
 from windage.drift.reach import Disconnection, disconnections
 from windage.drift.tables import Source
 from windage.errors import InputError
-from windage.inputs import as_horizon, as_integer, as_name
+from windage.inputs import as_flag, as_horizon, as_integer, as_name
 from windage.mdp import MDP, Transitions
 from windage.noise import Noise
 from windage.schedules import Steps
@@ -154,7 +154,8 @@ class DriftingMDP:
 
         Cells outside A_s are ignored. The horizon is the number of rows.
         """
-        source = builders.from_arrays(rewards, transitions, space, normalize=normalize)
+        rescale = as_flag(normalize, "normalize")
+        source = builders.from_arrays(rewards, transitions, space, normalize=rescale)
         return cls._of(as_horizon(len(source.rewards), "r"), noise, source)
 
     @classmethod

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from windage.errors import InputError
-from windage.inputs import as_choice, as_horizon, as_integer, as_real, shown
+from windage.inputs import as_choice, as_flag, as_horizon, as_integer, as_real, shown
 from windage.learn.formulas import formula
 from windage.spaces import StateActions, as_space
 
@@ -64,10 +64,7 @@ class Radii:
 
     def __post_init__(self) -> None:
         as_choice(self.kind, "radii", KINDS)
-        if not isinstance(self.bounded, bool):
-            raise InputError(
-                f"{self.bounded!r} is no yes or no", field="bounded", fix="pass True or False"
-            )
+        as_flag(self.bounded, "bounded")
         if self.bounded and self.kind not in _BOUNDABLE:
             raise InputError(
                 f"the {self.kind} radii have no form for rewards in [0, 1]",

@@ -49,7 +49,7 @@ def test_a_fact_is_told_or_asked_for_but_never_made_up():
         fact, ((told, _),) = kind.tunes[1], TOLD[kind].items()
         assert fact == told
         for make in (kind, kind.configured, partial(wd.agents.make, kind.id)):
-            with pytest.raises(wd.InputError, match=f"^{name}: .* {fact} of the model") as error:
+            with pytest.raises(wd.InputError, match=f"^{name}: is tuned to the {fact} of") as error:
                 make(space, horizon=T)
             assert {f"{name}=", f"{fact}="} <= set(re.findall(r"\w+=", error.value.fix))
             agent = make(space, horizon=T, **TOLD[kind])
@@ -59,7 +59,7 @@ def test_a_fact_is_told_or_asked_for_but_never_made_up():
         assert np.array_equal(getattr(given, name), value)  # what is given is taken
         tuned = kind.configured(space, horizon=T, budgets=Known(), **{name: "tuned"})
         assert not np.array_equal(getattr(tuned, name), value)
-        with pytest.raises(wd.InputError, match=f'{name}: is "tuned", and {fact} of the model'):
+        with pytest.raises(wd.InputError, match=f"{name}: is tuned to the {fact} of the model"):
             kind.configured(space, horizon=T, **{name: "tuned"})
         if name != fact:
             given = kind.configured(space, horizon=T, **{name: "tuned"}, **TOLD[kind])

@@ -295,3 +295,20 @@ def test_impossible_states_are_refused(kind):
         bad(configuration={name: "x"})
     for name, wrong in (("horizon", 3), ("space", 3), ("seed", -1), ("unheard_of", 1)):
         bad(configuration={name: wrong})
+
+
+def test_none_is_left_open_and_a_ladder_is_a_list():
+    """None means "not given" for every agent that is tuned."""
+    model = wd.envs.make("peril", horizon=400, tau=25)
+    for kind, name in (("sw-ucrl", "window"), ("ucrl2-restarts", "restarts")):
+        facts = wd.agents.facts(kind, model)
+        left, given = (
+            wd.agents.make(kind, model.space, horizon=400, **facts, **options)
+            for options in ({}, {name: None})
+        )
+        assert left.state() == given.state()
+        with pytest.raises(InputError, match=f'^{name}: is "tuned", and '):
+            wd.agents.make(kind, model.space, horizon=400, **{name: None})
+    for ladder in (3, "high", [], [1.0, 1.0]):
+        with pytest.raises(InputError, match="^ladder: .* does not rise. Fix: pass a list of"):
+            wd.MASTER(model.space, horizon=400, diameter=3.0, ladder=ladder)
