@@ -99,7 +99,18 @@ def judge(found: dict[tuple[str, str], Reals], *, is_judged: bool = True) -> lis
     at = {name: f"{name}, {one.low:.2f} to {one.high:.2f}" for name, one in growth.items()}
     means = {name: float(found["cosine", name].mean()) for name in AGENTS}
     best = min(BY_BUDGETS, key=lambda name: means[name])
+    early = {name: float(found["jumps", name].mean()) for name in AGENTS}
+    least = min(BY_BUDGETS, key=lambda name: early[name])
     return [
+        worst(
+            "on jumps",
+            "learners tuned by l do well on jumps: they lose less than the best that is tuned by "
+            "budgets",
+            [Sides(early[name], early[least], f"{name}; {least}") for name in BY_CHANGES],
+            "<",
+            unit="learners",
+            is_judged=is_judged,
+        ),
         worst(
             "for changes",
             "learners tuned by l lose more on drift than on jumps: regrets grow, whole intervals "

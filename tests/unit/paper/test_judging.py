@@ -219,7 +219,7 @@ def of_piecewise(**more):
     lost = {(shape, name): 0.1 for shape in piecewise.SHAPES for name in piecewise.AGENTS}
     lost["cosine", "random"] = 0.25
     for name in piecewise.BY_CHANGES:
-        lost["cosine", name] = 0.24
+        lost["cosine", name], lost["jumps", name] = 0.24, 0.05
     for (shape, number), value in more.get("cells", {}).items():
         lost[shape, list(piecewise.AGENTS)[number]] = value
     return piecewise.judge({key: np.full(4, value) for key, value in lost.items()})
@@ -294,7 +294,8 @@ BROKEN = {
         "eta": {"changed": 1},
     }),
     "piecewise": (of_piecewise, {
-        "for changes": {"cells": {("jumps", 1): 0.24}},
+        "on jumps": {"cells": {("jumps", 0): 0.11}},
+        "for changes": {"cells": {("jumps", 1): 0.099, ("cosine", 1): 0.099, ("cosine", 3): 0.09}},
         "for budgets": {"cells": {("jumps", 3): 0.08}},
         "on drift": {"cells": {("cosine", 1): 0.11, ("cosine", 2): 0.12, ("cosine", 3): 0.12,
                                ("cosine", 4): 0.12, ("jumps", 2): 0.12, ("jumps", 3): 0.12,
