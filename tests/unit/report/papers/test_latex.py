@@ -6,8 +6,11 @@ import re
 
 import windage as wd
 from tests.unit.report.page.frames import material, row, scores
+from windage.report.page.compose import compose
+from windage.report.page.html import render
 from windage.report.papers import latex
 from windage.report.papers.references import bibliography, keys_of
+from windage.study.compare import RULE
 
 HIGH = [0.80, 0.82, 0.79, 0.83, 0.81, 0.78, 0.80, 0.84, 0.80, 0.81]
 NEAR = [0.81, 0.80, 0.80, 0.82, 0.82, 0.77, 0.81, 0.83, 0.79, 0.82]
@@ -94,3 +97,12 @@ def test_hashes_may_be_broken_at_the_end_of_a_line():
     details = latex.details_text(found, VERSIONS | {"commit": "a" * 40}, "0123456789abcdef")
     assert r"\texttt{01234567\allowbreak{}89abcdef}" in details
     assert max(map(len, re.findall(r"a+", details))) == 8
+
+
+def test_the_rule_of_the_tests_is_stated_wherever_their_results_are():
+    found = material(scores(best=HIGH, near=NEAR, low=LOW))
+    texts = [latex.means_table(found), latex.tests_table(found)]
+    texts.append(latex.details_text(found, VERSIONS, "abc"))
+    page = compose(found, title="t", provenance=[], study_file="", asked=[])
+    texts.append(render(page).replace("&#39;", "'"))
+    assert all(RULE in text for text in texts)
