@@ -42,6 +42,7 @@ SNAPSHOTS = 25
 
 MOST_EPISODES = 2_000
 MOST_PAIRS = 64
+MOST_LOOKS = 100
 
 _MOST_LISTED = 64  # values of a parameter that every run writes down
 
@@ -200,6 +201,19 @@ def blocks(agent: Any) -> dict[str, Any]:
         "block_probabilities": played.probabilities.tolist(),
         "arm_window": [W for W, _ in agent.arms],
         "arm_widening": [eta for _, eta in agent.arms],
+    }
+
+
+def forgetting(agent: Any) -> dict[str, Any]:
+    """Return how many of the last steps count for a multi-scale learner, and when; else nothing."""
+    if not isinstance(agent, agents.MultiScale | agents.MultiScaleGuarded):
+        return {"forgetting_t": [], "forgetting_transitions": [], "forgetting_rewards": []}
+    told = agent.forgetting()
+    looks = slice(None, None, -(-told.times.size // MOST_LOOKS))
+    return {
+        "forgetting_t": told.times[looks],
+        "forgetting_transitions": told.mean("transitions")[looks],
+        "forgetting_rewards": told.mean("rewards")[looks],
     }
 
 

@@ -31,6 +31,7 @@ from windage.study.columns import (
     curves,
     episodes,
     every,
+    forgetting,
     labels,
     short,
     text_of,
@@ -86,6 +87,7 @@ def play(task: Task, gains: Gains | None, stopping: Callable[[], bool] = lambda:
             **episodes(found),
             **blocks(agent),
             **memory.columns(),
+            **forgetting(agent),
         }
     data = encode(row, RUN)
     warned = tuple(dict.fromkeys((message, kind.__name__) for message, kind in heard))

@@ -67,6 +67,9 @@ RUN: dict[str, pl.DataType | type[pl.DataType]] = {
     "memory_t": _INTEGERS,
     "memory_counts": pl.List(_INTEGERS),
     "pair_names": _TEXTS,
+    "forgetting_t": _INTEGERS,
+    "forgetting_transitions": _REALS,
+    "forgetting_rewards": _REALS,
 }
 """The columns of a run's file."""
 

@@ -92,6 +92,23 @@ def test_a_row_is_what_the_library_finds(agent):
         assert row["block_arm"] == row["arm_window"] == row["block_probabilities"] == []
 
 
+@pytest.mark.parametrize("id", ["multi-scale", "multi-scale-guarded"])
+def test_how_far_a_multi_scale_learner_looks_back(id):
+    (task,) = tasks([{"id": id}])
+    row = row_of(task)
+    model = wd.envs.make("riverswim", horizon=T)
+    with listening():
+        made = wd.agents.make(id, model.space, horizon=T, seed=3)
+        wd.run(model, made, seed=3)
+    told = made.forgetting()
+    assert told.times.size > 100 >= len(row["forgetting_t"]) > 50
+    assert row["forgetting_t"] == told.times[::2].tolist()
+    assert row["forgetting_rewards"] == told.mean("rewards")[::2].tolist()
+    assert row["forgetting_transitions"] == told.mean("transitions")[::2].tolist()
+    (other,) = tasks([{"id": "random"}])
+    assert row_of(other)["forgetting_t"] == row_of(other)["forgetting_rewards"] == []
+
+
 def _check_memory(row, run, agent, options):
     """Recount what an agent can remember from the history of the run."""
     if not hasattr(agent, "in_memory"):

@@ -10,6 +10,7 @@ from windage.report.page import tables
 from windage.report.page.chart import Chart
 from windage.report.page.charts.arms import arms_chart
 from windage.report.page.charts.episodes import episodes_chart, reasons_chart
+from windage.report.page.charts.forgetting import forgetting_chart
 from windage.report.page.charts.horizons import horizons_chart
 from windage.report.page.charts.memory import memory_chart
 from windage.report.page.charts.pairwise import pairwise_chart
@@ -108,6 +109,7 @@ def _charts(material: Material, setting: Setting, anchor: str) -> list[Chart]:
         reasons_chart(material, setting),
         arms_chart(material, setting),
         memory_chart(material, setting),
+        forgetting_chart(material, setting),
     ]
     return [replace(chart, id=f"{anchor}-{_slug(chart.title)}") for chart in found if chart]
 

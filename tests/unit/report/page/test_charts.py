@@ -14,6 +14,7 @@ from tests.unit.report.page.frames import material, row, scores
 from windage.report.page.chart import _apart, plot_text, shortened
 from windage.report.page.charts.arms import arms_chart
 from windage.report.page.charts.episodes import episodes_chart, reasons_chart
+from windage.report.page.charts.forgetting import forgetting_chart
 from windage.report.page.charts.horizons import horizons_chart
 from windage.report.page.charts.memory import memory_chart
 from windage.report.page.charts.pairwise import pairwise_chart
@@ -138,6 +139,27 @@ def test_what_the_window_holds():
     assert heat["z"][1] == pytest.approx([0.0, 1.0])  # log10(1 + n)
     assert "seed 4" in chart.sentence
     assert "s/y is missing 50 % of the time" in chart.sentence
+
+
+def test_how_fast_the_world_forgets():
+    def run(seed, rewards):
+        told = {"forgetting_t": [1, 40, 70], "forgetting_transitions": [1.0, 30.0, 60.0]}
+        return row("a", seed, 0.5, forgetting_rewards=rewards, **told)
+
+    assert of(forgetting_chart, [row("b", 0, 0.5)]) is None
+    chart = of(
+        forgetting_chart, [run(0, [1.0, 8.0, 16.0]), run(1, [1.0, 10.0, 32.0]), row("b", 0, 0.5)]
+    )
+    assert [view.label for view in chart.views] == ["a"]
+    lines = {trace["name"]: trace for trace in chart.views[0].data if "name" in trace}
+    rewards = dict(zip(lines["rewards"]["x"], lines["rewards"]["y"], strict=True))
+    # the median of both runs, as each was last looked at
+    assert [rewards[t] for t in (1, 39, 40, 69, 70, 100)] == [1.0, 1.0, 9.0, 9.0, 24.0, 24.0]
+    transitions = dict(zip(lines["transitions"]["x"], lines["transitions"]["y"], strict=True))
+    assert [transitions[t] for t in (39, 40, 100)] == [1.0, 30.0, 60.0]
+    assert lines["all so far"]["y"] == lines["all so far"]["x"]
+    assert chart.table.rows[0][:3] == ["a", "rewards", 1.0]
+    assert chart.table.rows[0][4] == 24.0
 
 
 def test_a_sweep_needs_both_sides_and_groups_what_else_differs():
