@@ -111,7 +111,7 @@ def _sentence(cell: Cell, times: NDArray[np.int64]) -> str:
     said += " and the middle 80 % of them." if cell.n > 1 else "."
     said += (
         f" For {cell.agent.label} {rewards:,.0f} steps count for rewards on average over time, "
-        f"{transitions:,.0f} for transitions. Where a line falls, windows that forget predict better:"
-        " the world has changed. Along the dotted line nothing is forgotten."
+        f"{transitions:,.0f} for transitions. Where a line falls, the world has changed as far as "
+        "the learner can see; along the dotted line nothing is forgotten."
     )
     return said
