@@ -20,7 +20,7 @@ def test_the_demo_ends_with_a_report_that_opens_offline(here, visit):
     assert report.stat().st_size < 8e6
     seen = visit(report)
     charts = seen.drawn()
-    assert len(charts) == 14
+    assert len(charts) == 16
     assert all(chart["found"] == chart["wanted"] for chart in charts)
     assert seen.errors == []
     assert seen.foreign_requests() == []
