@@ -5,7 +5,8 @@ other sizes, other shapes and longer horizons; it is run once for each frozen ve
 learner, and the result of every version is kept.
 
 The first tuning set has no bandit that breaks and no small model that jumps: `BREAKS` was added to
-it after version 1 of the learner, before anything was tuned on them. The test set stays as it was.
+it after version 1 of the learner, which was worst on `breaks` of the test set, and before anything
+was tuned on them. The test set stays as it was.
 """
 
 from __future__ import annotations
