@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from windage.agents.base import Agent
+from windage.agents.episodes import RECENT
 from windage.drift import DriftingMDP
 from windage.errors import CallOrderError, HorizonReached, InputError
 from windage.inputs import LAST_TIME, as_integer, as_seed
@@ -153,6 +154,8 @@ def _play_steps(
     while done < steps:
         block = buffer.head(min(buffer.states.size, steps - done, pause - done % pause))
         for i in range(block.states.size):
+            if i % RECENT == 0:
+                tape.log.add()  # an agent played by hand remembers no more
             state = world.state
             try:
                 action = agent.act(state)

@@ -9,10 +9,23 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["REASONS", "Episode", "Episodes", "Planner", "no_rows", "put_rows", "rows_of"]
+__all__ = [
+    "REASONS",
+    "RECENT",
+    "Episode",
+    "Episodes",
+    "Planner",
+    "larger_ring",
+    "no_rows",
+    "put_rows",
+    "rows_of",
+]
 
 REASONS = ("open", "first", "boundary", "visits", "restart", "length")
 """Why an episode ended, by the codes of `kernels.learner`; "first" never ends one."""
+
+RECENT = 64
+"""Episodes an agent remembers when it is played by hand; who wants all must look that often."""
 
 
 @runtime_checkable
@@ -130,6 +143,13 @@ def put_rows(ring: NDArray[np.void], last: int, rows: NDArray[np.void]) -> None:
     head = min(rows.size, ring.size - place)
     raw[place : place + head] = given[:head]
     raw[: rows.size - head] = given[head:]
+
+
+def larger_ring(ring: NDArray[np.void], last: int, size: int) -> NDArray[np.void]:
+    """Return a ring of another size with the rows of the episodes up to number `last`."""
+    larger = np.zeros(size, ring.dtype)
+    put_rows(larger, last, rows_of(ring, max(last - ring.size + 1, 0), last))
+    return larger
 
 
 def _bytes(rows: NDArray[np.void]) -> NDArray[np.uint8]:

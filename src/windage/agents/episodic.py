@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from windage.agents import notices
 from windage.agents.base import Agent
 from windage.agents.blob import array_like
-from windage.agents.episodes import Episode, Episodes, rows_of
+from windage.agents.episodes import RECENT, Episode, Episodes, larger_ring, rows_of
 from windage.agents.pace import Pace, rules_of
 from windage.agents.scale import LARGEST
 from windage.agents.survival import require_possible, survivors
@@ -191,14 +191,11 @@ class EpisodicAgent(Agent):
             self._use_window()
 
     def _make_room_to_log(self, steps: int) -> None:
-        """Let the log keep the episodes that so many more steps may start, and those it has."""
-        old, number = self._learner.log, self.n_episodes
-        wanted = number - self._logged_from + steps + 3
-        if old.size < min(wanted, LOG_ROWS):
-            # at least twice as much, so that it seldom grows; no more, for fleets of agents
-            log = np.zeros(min(max(wanted, 2 * old.size), LOG_ROWS), old.dtype)
-            kept = np.arange(max(number - old.size + 1, 0), number + 1)
-            log[kept % log.size] = old[kept % old.size]
+        """Let the log keep the episodes that so many more steps may start, and recent ones."""
+        log, number = self._learner.log, self.n_episodes
+        wanted = min(min(number - self._logged_from, RECENT) + steps + 3, LOG_ROWS)
+        if log.size < wanted:  # at least twice as much, so that it seldom grows
+            log = larger_ring(log, number, min(max(wanted, 2 * log.size), LOG_ROWS))
             self._learner = self._learner._replace(log=log)
 
     def _use_window(self) -> None:

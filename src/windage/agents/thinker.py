@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from windage.agents.blob import array_like
-from windage.agents.episodes import Episode, Episodes
+from windage.agents.episodes import RECENT, Episode, Episodes, larger_ring
 from windage.agents.forgetting import Forgetting
 from windage.learn.scales import Scales, Weighing
 from windage.spaces import StateActions
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Constants", "Thinker"]
 
-_LOG_ROWS = (1 << 10) + 8  # more epochs than steps are played by hand between two looks at them
 _LOOKS = 200  # how often the weights are remembered in a run
 
 
@@ -130,7 +129,7 @@ class Thinker:
             swept=np.zeros(space.n_states),
             answer=np.zeros(4),
             now=np.zeros(6, np.int64),
-            log=np.zeros(min(_LOG_ROWS, horizon + 8), LOG),
+            log=np.zeros(RECENT + 4, LOG),
             looks=np.zeros((looks, 2, K)),
             times=np.zeros(looks, np.int64),
             every=-(-horizon // looks),
@@ -149,11 +148,8 @@ class Thinker:
         self.scales.make_room(samples)
         if self.scales.kernel is not self.kernel.belief.scales:
             self._use_scales()
-        old = self.kernel.log
-        if samples + 3 > old.size:
-            log = np.zeros(samples + 3, old.dtype)
-            kept = np.arange(max(self.epochs - old.size + 1, 0), self.epochs + 1)
-            log[kept % log.size] = old[kept % old.size]
+        if self.kernel.log.size < samples + 3:
+            log = larger_ring(self.kernel.log, self.epochs, samples + 3)
             self.kernel = self.kernel._replace(log=log)
 
     def _use_scales(self) -> None:

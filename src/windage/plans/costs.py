@@ -19,7 +19,7 @@ __all__ = ["agent_memory", "run_seconds"]
 _SAMPLE = 16  # pair, next state and reward
 _SLOT = 16  # of the table of counts
 _ENTRY = 2 * 16  # of the planner: once in a row, once in a column
-_PAIR, _STATE = 268, 168  # counts, sets and the planner's own
+_PAIR, _STATE = 188, 104  # counts, sets and the planner's own
 _LANE = 8  # of the planner's grid
 _LOG = 64  # an episode
 _STEP = 25e-9
@@ -32,7 +32,7 @@ def agent_memory(space: StateActions, window: int, horizon: int) -> int:
     They grow with T only where the window is all of it and the cells are too many for a table.
 
     >>> agent_memory(StateActions.uniform(states=10, actions=4), window=5085, horizon=100_000)
-    1247248
+    1243408
     """
     forgets = window < horizon
     samples = window + min(window, _BATCH) if forgets else _BATCH

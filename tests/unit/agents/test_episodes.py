@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
+import warnings
 
 import numpy as np
 import pytest
 
 import windage as wd
 from tests.unit.agents.test_optimistic_literal import draw_world
-from windage.agents.episodes import Episode, Episodes, no_rows, put_rows, rows_of
+from windage.agents.episodes import RECENT, Episode, Episodes, no_rows, put_rows, rows_of
+from windage.record import EpisodeTape
+from windage.worlds import Simulator
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::windage.errors.GuaranteeWarning"),
@@ -168,30 +171,58 @@ def test_agents_without_episodes_have_none():
     assert list(run.episodes) == []
 
 
-def test_the_log_of_episodes_grows_with_them():
-    """By hand and in a run the same rows, though one log has grown again and again."""
+def test_by_hand_an_agent_remembers_recent_episodes():
+    """The same rows as those of a run, though the log has grown and gone round; never more."""
     horizon = 3000
     world = wd.envs.make("riverswim", horizon=horizon)
     run = wd.run(world, river_agent(window=5), steps=horizon)
     agent = river_agent(window=5)
     first_size = agent._learner.log.size
-    assert run.episodes.total > 4 * first_size
-    for s, a, reward, after in zip(
-        run.states.tolist(),
-        run.actions,
-        run.rewards.tolist(),
-        run.states[1:].tolist(),
-        strict=False,
-    ):
-        assert agent.act(s) == a
-        agent.observe(s, int(a), reward, after)
-    found = Episodes(agent.episode_rows(1))
-    assert found.start.tolist() == run.episodes.start.tolist()
-    assert found.gain.tolist() == run.episodes.gain.tolist()
-    assert found.length[:-1].tolist() == run.episodes.length[:-1].tolist()
+    assert run.episodes.total > 4 * (RECENT + first_size)
+    steps = zip(run.states, run.actions, run.rewards, run.states[1:], strict=False)
+    looked = EpisodeTape(agent, None)
+    for i, (s, a, reward, after) in enumerate(steps):
+        if i % RECENT == 0:
+            looked.add()
+        assert agent.act(int(s)) == a
+        agent.observe(int(s), int(a), float(reward), int(after))
+    assert RECENT < agent._learner.log.size < 3 * RECENT
+    left = agent.episode_rows(1)
+    assert left.size == agent._learner.log.size
+    found = looked.finish(agent.t)
+    for name in ("start", "gain", "length"):
+        assert getattr(found, name).tolist() == getattr(run.episodes, name).tolist()
+        assert left[name][:-1].tolist() == getattr(run.episodes, name)[-left.size : -1].tolist()
     again = wd.agents.restore(agent.state())
     assert again.episode_rows(1).tolist() == agent.episode_rows(again.n_episodes).tolist()
     assert again._learner.log.size == first_size
+
+
+@pytest.mark.parametrize("id", ["swucrl2-cw", "borl", "multi-scale", "multi-scale-guarded"])
+def test_a_run_step_by_step_has_all_episodes(id):
+    """In a problem that is stepped through, agents remember less than they start."""
+
+    class Stepped:
+        space, horizon = RIVER.space, 2000
+
+        def reset(self, seed):
+            self.world = Simulator(RIVER, seed, state=0)
+            return 0
+
+        def step(self, action):
+            reward, after = self.world.step(action)
+            return reward, after
+
+    def agent():
+        options = {"window": 5, "widening": 0.1} if id == "swucrl2-cw" else {}
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return wd.agents.make(id, RIVER.space, horizon=2000, **options)
+
+    whole, stepped = wd.run(RIVER, agent()), wd.run(Stepped(), agent())
+    assert whole.episodes.total > RECENT + 4
+    for name in ("start", "length", "gain", "reason"):
+        assert np.array_equal(getattr(whole.episodes, name), getattr(stepped.episodes, name))
 
 
 def test_ten_thousand_agents_fit_into_a_gigabyte():
