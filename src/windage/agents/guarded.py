@@ -237,13 +237,14 @@ class MultiScaleGuarded(BORL):
 
     def _saved(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         values, arrays = super()._saved()
-        arrays |= {f"thinker.{name}": array for name, array in self._thinker.saved().items()}
-        return values | {"epoch": self._thinker.row.item()}, arrays
+        mind, its = self._thinker.saved()
+        arrays |= {f"thinker.{name}": array for name, array in its.items()}
+        return values | mind, arrays
 
     def _restored(self, values: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
         start = "thinker."
         mine = {name[len(start) :]: a for name, a in arrays.items() if name.startswith(start)}
-        self._thinker.restore(mine, values["epoch"])
+        self._thinker.restore(values, mine)
         super()._restored(values, arrays)
         if self._thinker.t != self.t:
             raise ValueError("t")

@@ -181,10 +181,10 @@ class MultiScale(Agent):
         return self._thinker.epoch(self.t)
 
     def _saved(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        return {"epoch": self._thinker.row.item()}, self._thinker.saved()
+        return self._thinker.saved()
 
     def _restored(self, values: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
-        self._thinker.restore(arrays, values["epoch"])
+        self._thinker.restore(values, arrays)
         if self._thinker.t != self.t:
             raise ValueError("t")
 

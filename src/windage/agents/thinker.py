@@ -7,7 +7,7 @@ the algorithm itself.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from windage.agents.blob import array_like
 from windage.agents.episodes import RECENT, Episode, Episodes, larger_ring
 from windage.agents.forgetting import Forgetting
+from windage.errors import StateError
 from windage.learn.scales import Scales, Weighing
 from windage.spaces import StateActions
 from windage.streams import key
@@ -66,6 +67,12 @@ class Constants:
     gaussian: bool = False
     weighing: Weighing = Weighing()  # noqa: RUF009 - frozen
 
+    def flat(self) -> dict[str, Any]:
+        """Return them as plain data, those of the weighing beside the others."""
+        found = asdict(self)
+        found.update(found.pop("weighing"))
+        return found
+
 
 class Thinker:
     """The learner itself, as one compiled structure with room to grow; the agents act by it.
@@ -90,6 +97,7 @@ class Thinker:
     ) -> None:
         self.space = space
         self.scales = Scales(space, windows, constants.weighing)
+        self._constants = constants.flat()
         self._logged_from = 1  # the first epoch there is a row of
         self.kernel = self._fresh(horizon, constants, key(seed, stream), reward_range)
 
@@ -186,13 +194,15 @@ class Thinker:
             **{name: pairs[name] for name in ("factor", "limit", "plays", "allowed")},
         }
 
-    def saved(self) -> dict[str, NDArray[Any]]:
-        """Return copies of all that must survive."""
+    def saved(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """Return copies of all that must survive, and the constants that led to it."""
         arrays = {f"scales.{name}": array for name, array in self.scales.saved().items()}
-        return arrays | {name: array.copy() for name, array in self.survivors().items()}
+        arrays |= {name: array.copy() for name, array in self.survivors().items()}
+        return {"epoch": self.row.item(), "constants": self._constants}, arrays
 
-    def restore(self, arrays: dict[str, NDArray[Any]], epoch: tuple[Any, ...]) -> None:
-        """Take back what `saved` gave, and the row of the current epoch."""
+    def restore(self, values: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
+        """Take back what `saved` gave."""
+        self._require_same_rules(values.get("constants"))
         self.scales.restore(
             {
                 name.removeprefix("scales."): array
@@ -205,9 +215,29 @@ class Thinker:
             mine[:] = array_like(mine, arrays, name)
         self._require_possible()
         self._logged_from = max(1, self.epochs)
-        self.row[...] = tuple(epoch)
+        self.row[...] = tuple(values["epoch"])
         if self.row["start"] != self.kernel.now[1] or not np.isfinite(self.row["gain"]):
             raise ValueError("epoch")
+
+    def _require_same_rules(self, saved: Any) -> None:
+        """Refuse a mind with other constants: its weights and its epoch mean something else."""
+        mine, theirs = self._constants, saved
+        if theirs == mine:
+            return
+        if not isinstance(theirs, dict):
+            what = "it was saved by an earlier version of multi-scale windows"
+        else:
+            changed = [
+                f"{name} = {theirs.get(name, 'unknown')}, here {mine.get(name, 'unknown')}"
+                for name in sorted(mine.keys() | theirs.keys())
+                if mine.get(name) != theirs.get(name)
+            ]
+            what = f"it was saved with other constants: {'; '.join(changed)}"
+        raise StateError(
+            what,
+            field="state",
+            fix="use the version of windage that wrote it, or let a new agent learn from your logs",
+        )
 
     def _require_possible(self) -> None:
         """Refuse what no run could have led to."""

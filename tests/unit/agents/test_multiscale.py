@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy.sparse
@@ -9,7 +11,7 @@ import scipy.sparse
 import windage as wd
 from tests.models import random_mdp
 from tests.unit.agents.multiscale_twin import Twin
-from windage.learn.scales import windows_for
+from windage.learn.scales import Weighing, windows_for
 
 SPACE = wd.StateActions([2, 3, 1])
 GRAIN = 2.0**26
@@ -292,6 +294,52 @@ class TestState:
         blob.arrays[name][...] = blob.arrays[name] * 0 - 3
         with pytest.raises(wd.StateError):
             wd.MultiScale.from_state(pack(blob))
+
+    @pytest.mark.filterwarnings("ignore::windage.errors.GuaranteeWarning")
+    @pytest.mark.parametrize("kind", [wd.MultiScale, wd.MultiScaleGuarded])
+    def test_a_state_with_other_constants_is_refused(self, kind):
+        """Weights earned under one share mean something else under another."""
+        earlier = replace(kind.constants, exploration=0.6, weighing=Weighing(share=1e-3))
+        older = type("Older", (kind,), {"constants": earlier})
+        agent = older(SPACE, horizon=300)
+        wd.run(world(300), agent, seed=1, steps=200)
+        assert older.from_state(agent.state()).state() == agent.state()
+        with pytest.raises(
+            wd.StateError,
+            match=r"exploration = 0\.6, here 0\.65; share = 0\.001, here 0\.002\. Fix: use the ver",
+        ):
+            kind.from_state(agent.state())
+
+    def test_a_state_that_does_not_say_its_constants_is_refused(self):
+        from windage.agents.blob import pack, unpack
+
+        agent = wd.MultiScale(SPACE, horizon=300)
+        wd.run(world(300), agent, seed=1, steps=200)
+        blob = unpack(agent.state())
+        del blob.values["constants"]
+        with pytest.raises(wd.StateError, match="saved by an earlier version of multi-scale"):
+            wd.agents.restore(pack(blob))
+
+    def test_a_journal_of_earlier_constants_goes_on_by_todays(self, tmp_path, monkeypatch):
+        """Its snapshots are refused, so all that happened is learned again."""
+        from windage.online import snapshots
+
+        monkeypatch.setattr(snapshots, "STEPS", 50)
+        earlier = replace(wd.MultiScale.constants, exploration=0.1)
+        older = type("Older", (wd.MultiScale,), {"constants": earlier})
+        steps, path = wd.simulate.Simulator(world(300), 1), tmp_path / "a.journal"
+        twin = wd.MultiScale(SPACE, horizon=300)
+        with wd.online.open(path, older(SPACE, horizon=300)) as live:
+            for _ in range(200):
+                s = steps.state
+                decision = live.decide(s)
+                reward, after = steps.step(decision.action)
+                live.observe(decision.id, reward, after)
+                twin.act(s)
+                twin.observe(s, decision.action, reward, after)
+        assert twin.overridden > 0
+        with wd.online.open(path, wd.MultiScale(SPACE, horizon=300)) as live:
+            assert live.agent.state() == twin.state()
 
     def test_an_interrupted_loop_keeps_its_clock(self):
         agent = wd.MultiScale(SPACE, horizon=300)
