@@ -138,14 +138,15 @@ class BORL(Blockwise):
 
     def _warn(self) -> None:
         master, missing = self._choices.master, []
-        if self.n_blocks == 1:
+        alone = self.n_blocks == 1 and len(self.arms) == 1  # Algorithm 1: Theorem 1 speaks of it
+        if self.n_blocks == 1 and not alone:
             missing.append(
                 f"one block of {self.block_length} steps holds all of T = {self.horizon}: an arm "
                 "is drawn, and arms are never compared (E5)"
             )
         elif master.said:
             missing += [master.said, self._when_it_learns()]
-        if self._own_ways():
+        if self._own_ways() and not alone:
             missing.append(f"Theorem 2 does not speak of {', '.join(self._own_ways())}")
         if not self.radii.keeps_guarantee:
             missing.append(f"{self.radii.label} radii do not cover the truth as the theorem needs")

@@ -59,6 +59,18 @@ def test_what_theorem_2_does_not_speak_of_is_said(options, words):
     ]
 
 
+@pytest.mark.parametrize("kind", [wd.BORL, wd.MultiScaleGuarded])
+def test_one_arm_in_one_block_is_theorem_1s(kind):
+    """Nothing is left to compare: what the budgets would have chosen is played throughout."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        kind(SPACE, horizon=1000, arms=[(100, 0.1)], block_length=1000)
+    with pytest.warns(wd.GuaranteeWarning, match="needs a positive widening"):
+        kind(SPACE, horizon=1000, arms=[(100, 0.0)], block_length=1000)
+    with pytest.warns(wd.GuaranteeWarning, match="Theorem 2 does not speak of arms"):
+        kind(SPACE, horizon=1000, arms=[(100, 0.1)], block_length=500)
+
+
 def test_arms_that_are_hardly_meant_are_said():
     with pytest.warns(wd.ParameterWarning) as caught:
         make(arms=[(15, 0.1), (T, 2.0), (T + 1, 0.5)])
