@@ -18,6 +18,7 @@ import pytest
 import windage as wd
 from tests.conftest import RELIABILITY
 from tests.e2e.commands import WINDAGE, refused, windage
+from windage.cli import main
 
 KILLS = 100 if RELIABILITY else 5
 
@@ -270,6 +271,20 @@ def test_a_failing_agent_is_named_and_the_exit_code_says_so(here):
     assert "2 of 4 runs in out (2 made now, 0 kept)" in done.stdout
     assert "what failed is tried again by the same command" in done.stdout
     assert "hash" not in done.stdout
+
+
+def test_of_many_damaged_files_ten_are_named(here, capsys):
+    text = '[[environments]]\nid = "riverswim"\n[[agents]]\nid = "random"\n'
+    Path("many.toml").write_text("horizon = 50\nseeds = 12\n" + text)
+    assert main(["run", "many.toml", "-o", "out"]) == 0
+    for path in Path("out/runs").iterdir():
+        path.write_bytes(b"")
+    capsys.readouterr()
+    assert main(["run", "many.toml", "-o", "out"]) == 0
+    said = capsys.readouterr().err.splitlines()
+    assert len(said) == 11
+    assert all(line.endswith("; it was computed anew") for line in said[:-1])
+    assert said[-1] == "windage: and 2 more likewise"
 
 
 def test_a_bar_on_a_terminal_and_silence_elsewhere(here):

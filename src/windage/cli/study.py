@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["find_own_classes", "run"]
 
 _FAILED = 1
-_SHOWN = 10  # failures that are printed; all are in timings.jsonl
+_SHOWN = 10  # failures, and damaged files, that are printed; failures are in timings.jsonl
 
 
 def run(
@@ -73,8 +73,10 @@ def _report(name: str, folder: Path, done: Summary) -> None:
     """Say what was done, what was found, and what went wrong."""
     import windage as wd
 
-    for what in done.repaired:
+    for what in done.repaired[:_SHOWN]:
         print(f"windage: {what}; it was computed anew", file=sys.stderr)
+    if len(done.repaired) > _SHOWN:
+        print(f"windage: and {len(done.repaired) - _SHOWN:,} more likewise", file=sys.stderr)
     for failure in done.failures[:_SHOWN]:
         print(f"windage: failed: {failure.what}: {failure.why}", file=sys.stderr)
     if len(done.failures) > _SHOWN:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -26,8 +27,11 @@ from windage.worlds import Problem
 
 __all__ = ["FORMAT", "Player", "World", "hash_of", "resolve"]
 
-FORMAT = 1
-"""Of result files. It is part of every key: another format is another result."""
+FORMAT = 2
+"""Of result files, 2 since they tell what multi-scale learners forget.
+
+It is part of every key: another format is another result, and older files stay as they are.
+"""
 
 FILE = "file"
 """The id of an environment that was read from a file; its digest says which."""
@@ -88,11 +92,14 @@ class Player(msgspec.Struct, frozen=True):
     digest: str = ""
     told: tuple[str, ...] | None = None
 
-    def key(self, world: World, seed: int, *, measured: bool) -> str:
-        """The name of the result of a run on this seed, measured by the oracle or not."""
-        made = self.id, self.parameters, self.digest
+    def keys(self, world: World, seeds: Iterable[int], *, measured: bool) -> list[str]:
+        """The names of the results of runs on these seeds, measured by the oracle or not.
+
+        Parameters may be long, so they are hashed once, and then each seed with their hash.
+        """
         more = () if self.told is None else ({"told": self.told},)
-        return hash_of(FORMAT, world.key, *made, seed, measured, *more)
+        made = hash_of(FORMAT, world.key, self.id, self.parameters, self.digest, measured, *more)
+        return [hash_of(made, seed) for seed in seeds]
 
     def make(self, world: DriftingMDP | Problem, seed: int) -> Any:
         """Return a new agent for a run in this world."""

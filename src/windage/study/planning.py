@@ -73,10 +73,12 @@ def _planned(spec: Spec) -> Plan:
     for entry, world, oracle in spec.worlds:
         made = _world(entry, world)
         measured = oracle and isinstance(made, DriftingMDP)
+        oracle_key = world.key if measured else None
         for agent in spec.agents:
             player = _player(agent, entry, made, said)
-            for seed in spec.seeds:
-                task = Task(player.key(world, seed, measured=measured), world, player, seed)
+            keys = player.keys(world, spec.seeds, measured=measured)
+            for seed, key in zip(spec.seeds, keys, strict=True):
+                task = Task(key, world, player, seed)
                 tasks.setdefault(task.key, task)
                 asked.append(
                     Asked(
@@ -87,7 +89,7 @@ def _planned(spec: Spec) -> Plan:
                         seed=seed,
                         world=len(worlds),
                         player=len(players),
-                        oracle=world.key if measured else None,
+                        oracle=oracle_key,
                     )
                 )
             players.append(player)

@@ -26,7 +26,7 @@ from windage.study.play import Outcome, Task, gains_of, play, solve
 from windage.study.pools import Pool
 from windage.study.spec import Spec
 from windage.study.status import Failure, Status, Summary
-from windage.study.store import Asked, Manifest, Store
+from windage.study.store import Asked, Manifest, OtherFormatError, Store
 
 __all__ = ["run_study"]
 
@@ -204,6 +204,14 @@ def _with_history(manifest: Manifest, store: Store) -> Manifest:
     """Return the manifest with the versions of those who ran parts of the study before."""
     try:
         last = store.manifest()
+    except OtherFormatError as err:
+        warnings.warn(
+            f"{err.field} {err.problem}: all runs are made anew, and the files of the old ones "
+            f"stay in {store.folder / 'runs'}",
+            errors.ParameterWarning,
+            stacklevel=2,
+        )
+        return manifest
     except StateError:  # none, or one that cannot be read: a new one takes its place
         return manifest
     before = [*last.before, last.versions]

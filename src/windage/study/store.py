@@ -29,7 +29,7 @@ from windage.study.play import Outcome
 from windage.study.tables import ORACLE, RUN, read
 from windage.writing import as_path, make_folder, target_of, unreadable, unwritable, write_whole
 
-__all__ = ["Asked", "Manifest", "Store"]
+__all__ = ["Asked", "Manifest", "OtherFormatError", "Store"]
 
 _MANIFEST = "manifest.json"
 _KNOWN = (_MANIFEST, "runs", "oracles", "timings.jsonl", ".lock")
@@ -137,10 +137,10 @@ class Store:
             data = path.read_bytes()
             version = msgspec.json.decode(data, type=_Version).windage_study
             if version != FORMAT:
-                raise StateError(
+                raise OtherFormatError(
                     f"has the format {version}, this version reads {FORMAT}",
                     field=str(path),
-                    fix="use the version of windage that wrote it",
+                    fix="use the version of windage that wrote it, or run the study again",
                 )
             return msgspec.json.decode(data, type=Manifest)
         except OSError as err:
@@ -233,6 +233,10 @@ class Store:
                 field=str(folder),
                 fix="name a new folder",
             )
+
+
+class OtherFormatError(StateError):
+    """The results were written by a version of windage that writes them otherwise."""
 
 
 class _Version(msgspec.Struct):

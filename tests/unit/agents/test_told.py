@@ -106,6 +106,6 @@ def test_a_study_tells_numbers_found_from_the_same_numbers_chosen_by_hand():
     assert chosen.parameters == tuned.parameters
     assert (tuned.told, chosen.told) == (None, ())
     world = World("peril-v1", {"horizon": 400})
-    assert tuned.key(world, 1, measured=True) != chosen.key(world, 1, measured=True)
+    assert tuned.keys(world, [1], measured=True) != chosen.keys(world, [1], measured=True)
     assert resolve("swucrl2-cw", {"window": "oblivious", "widening": 0.1}, MODEL).told == ()
     assert resolve("ucrl2", {}, MODEL).told is None

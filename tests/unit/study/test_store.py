@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import hashlib
 import json
 import os
 import shutil
@@ -17,9 +18,10 @@ import pytest
 import windage as wd
 from tests.conftest import RELIABILITY
 from windage.errors import InputError, StateError
+from windage.study import kinds, planning, store
 from windage.study.results import load_oracles
 from windage.study.store import Store
-from windage.study.tables import RUN, decode
+from windage.study.tables import ORACLE, RUN, decode
 
 
 def small(**more):
@@ -167,7 +169,7 @@ def test_a_folder_in_the_place_of_a_result_is_named_and_stays(results, kind):
     assert (victim / "thesis.tex").exists()
 
 
-@pytest.mark.parametrize("text", ["", "{", '{"windage_study": 1}', "[]", '{"name": "x"}', "\xff"])
+@pytest.mark.parametrize("text", ["", "{", '{"windage_study": 2}', "[]", '{"name": "x"}', "\xff"])
 def test_a_damaged_manifest_is_refused_and_written_anew(results, text):
     (results / "manifest.json").write_text(text, encoding="latin-1")
     with pytest.raises(StateError, match="cannot be read"):
@@ -179,11 +181,26 @@ def test_a_damaged_manifest_is_refused_and_written_anew(results, text):
     assert wd.load_results(results).height == 6
 
 
-def test_another_format_is_refused(results):
-    manifest = json.loads((results / "manifest.json").read_text())
-    (results / "manifest.json").write_text(json.dumps(manifest | {"windage_study": 2}))
-    with pytest.raises(StateError, match="has the format 2, this version reads 1"):
+def test_another_format_is_refused_and_its_files_stay(results, monkeypatch):
+    path, before = results / "manifest.json", contents(results)
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"windage_study": 1}))
+    with pytest.raises(StateError, match="has the format 1, this version reads 2"):
         wd.load_results(results)
+    monkeypatch.setattr(kinds, "FORMAT", 3)  # as a later version would have it
+    monkeypatch.setattr(planning, "FORMAT", 3)
+    monkeypatch.setattr(store, "FORMAT", 3)
+    with pytest.warns(wd.ParameterWarning, match=r"has the format 1, this version reads 3: all"):
+        done = small().run(results)
+    assert (done.made, done.kept, done.repaired, done.spare) == (6, 0, (), 6)
+    assert before.items() <= contents(results).items()
+    assert wd.load_results(results).height == 6
+
+
+def test_other_columns_are_another_format():
+    """Change this line only together with `FORMAT`: old files would be taken for damaged ones."""
+    columns = [f"{name} {kind}" for table in (RUN, ORACLE) for name, kind in table.items()]
+    written = {2: "b5e5ae2f5bccc295"}
+    assert hashlib.sha256("\n".join(columns).encode()).hexdigest()[:16] == written[kinds.FORMAT]
 
 
 def test_runs_that_are_missing(results):
