@@ -100,15 +100,21 @@ def _best(p: Problem) -> float:
 def _summary(found: Regrets, problems: list[Problem]) -> str:
     lines = [
         "| learner | told | ratio to the best fixed, geometric mean | worst | of PSRL at W* | "
-        "worst | mean share of the oracle |",
-        "|---|---|---|---|---|---|---|",
+        "worst | mean share of the oracle | `multi-scale` over it | worst |",
+        "|---|---|---|---|---|---|---|---|---|",
     ]
     for name in (NEWEST, GUARDED, *(name for name in RIVALS if name not in FEW_SEEDS)):
         both = [_against(found, problems, name, other) for other in (None, WSTAR)]
         share = np.mean([1 - np.mean(found[p.name][name]) / _best(p) for p in problems])
         told = "nothing" if name in (NEWEST, GUARDED) else _told(name)
         cells = [f"{geometric(x):.2f} | {max(x):.2f}" for x in both]
-        lines.append(f"| `{name}` | {told} | {' | '.join(cells)} | {100 * share:.1f} % |")
+        cells.append(f"{100 * share:.1f} %")
+        if name == NEWEST:
+            cells += ["-", "-"]
+        else:
+            cells.append(_cell(_resampled(found, problems, NEWEST, name)))
+            cells.append(f"{max(_against(found, problems, NEWEST, name)):.2f}")
+        lines.append(f"| `{name}` | {told} | {' | '.join(cells)} |")
     return "\n".join(lines)
 
 
@@ -142,10 +148,8 @@ def _each(found: Regrets, problems: list[Problem]) -> str:
 def _rivals(found: Regrets, problems: list[Problem]) -> str:
     lines = [f"| problem | {' | '.join(RIVALS)} |", "|---" * (len(RIVALS) + 1) + "|"]
     for p in problems:
-        mine, best = found[p.name], best_fixed(found[p.name])
-        cells = [
-            f"{ratio(mine[name], mine[best])[0]:.1f}" if name in mine else "-" for name in RIVALS
-        ]
+        mine = found[p.name]
+        cells = [_cell(ratio(mine[NEWEST], mine[name])) if name in mine else "-" for name in RIVALS]
         lines.append(f"| {p.name} | {' | '.join(cells)} |")
     return "\n".join(lines)
 
