@@ -24,6 +24,7 @@ def test_all_in_quick_form(capsys, tmp_path):
     assert err == ""
     assert out.count("Expected: ") == out.count(" Seen: ") == len(names())
     assert out.count("Quick form") == len(names())
+    assert "14 of 14 results are as expected.\n" in out
     index = (tmp_path / "index.md").read_text()
     for name in names():
         page = (tmp_path / f"{name}.md").read_text()
@@ -67,11 +68,16 @@ def test_refusals_are_one_line(capsys, arguments, words):
     assert words in refused(capsys, "paper", *arguments)
 
 
-def test_what_is_not_as_expected_exits_with_1(capsys, tmp_path, monkeypatch):
+@pytest.mark.parametrize(("options", "code"), [([], 0), (["--strict"], 1)])
+def test_what_is_not_as_expected_is_said_and_fails_only_if_asked(
+    capsys, tmp_path, monkeypatch, options, code
+):
+    """An honest no is a result: a script that makes the pages goes on, unless it asks."""
     from windage.paper import episodes
 
+    assert main(["paper", "episodes", "--quick", "-o", str(tmp_path), *options]) == 0
     monkeypatch.setattr(episodes, "most_episodes", lambda SA, W, T: 1.0)
-    assert main(["paper", "episodes", "--quick", "-o", str(tmp_path)]) == 1
+    assert main(["paper", "episodes", "--quick", "-o", str(tmp_path), *options]) == code
     assert "Seen, not as expected: " in capsys.readouterr().out
     page = (tmp_path / "episodes.md").read_text()
     assert "**Expected and seen: not as expected in 1 of 2**" in page
@@ -84,8 +90,11 @@ def test_the_index_names_what_does_not_hold(capsys, tmp_path, monkeypatch):
 
     monkeypatch.setattr(episodes, "most_episodes", lambda SA, W, T: 1.0)
     monkeypatch.setattr(paper, "names", lambda: ["episodes", "benchmark"])
-    assert main(["paper", "all", "--quick", "-o", str(tmp_path)]) == 1
-    capsys.readouterr()
+    assert main(["paper", "all", "--quick", "-o", str(tmp_path)]) == 0
+    said = "1 of 2 results are as expected. What does not hold: episodes (C2)."
+    assert said in capsys.readouterr().out
+    assert main(["paper", "all", "--quick", "--strict", "-o", str(tmp_path)]) == 1
+    assert said in capsys.readouterr().out
     index = (tmp_path / "index.md").read_text()
     assert re.search(r"\| \[episodes\]\(episodes\.md\) \| .* \| no: C2 \|", index)
     assert re.search(r"\| \[benchmark\]\(benchmark\.md\) \| .* \| yes \|", index)
