@@ -57,7 +57,7 @@ def test_a_picture_of_another_kind(tmp_path, capsys):
     ("arguments", "words"),
     [
         (["peril"], "did you mean"),
-        (["episodes", "-T", "20"], "the least that means something is 100"),
+        (["episodes", "-T", "20"], "the least that means something is 60"),
         (["all", "-T", "30000"], "too small: slopes need three horizons"),
         (["coverage", "--seeds", "2"], "ask for 20 at the least"),
         (["episodes", "--kind", "gif"], "'gif' is no kind of picture"),

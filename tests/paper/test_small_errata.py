@@ -51,7 +51,7 @@ def test_e15_lags_that_were_not_visited_do_not_count():
 
     The proof averages abs(r_tau - r_{tau-w}) over all lags, as if the arm had been played at each.
     """
-    T = W = 10
+    T, W = 11, 10  # at t = 11 the window is 1..10: one step less or later, and the visit is lost
     rewards = np.ones((T, 2)) * [1.0, 0.95]
     rewards[0, 0] = 0.0
     model = wd.DriftingMDP(
@@ -60,11 +60,11 @@ def test_e15_lags_that_were_not_visited_do_not_count():
     )  # fmt: skip
     with listening():
         agent = wd.SWUCRL2CW(model.space, horizon=T, window=W, widening=0.0, ties="lowest",
-                             radii=Radii.paper().scaled(0.001))  # fmt: skip
+                             boundary="end", radii=Radii.paper().scaled(0.001))  # fmt: skip
     again = hindsight(wd.run(model, agent), model)
     assert again.pairs.tolist() == [0] + [1] * (T - 1)
-    *_, look = again.looks()  # of the episode that starts at t = W
-    assert (look.start, look.visits[0]) == (W, 1)
+    *_, look = again.looks()  # of the episode that starts at t = W + 1
+    assert (look.start, look.visits[0]) == (W + 1, 1)
     apart = abs(look.rewards[0] - look.true_reward[0])
     over_lags = np.abs(look.rewards[0] - rewards[: look.start - 1, 0]).mean()
     assert apart > over_lags  # the step of the proof fails

@@ -34,7 +34,7 @@ LONG = ("two-state-cosine", 1_000_000)
 BUDGETS = ((0.0, 0.0), (1.0, 1.0), (10.0, 0.0), (0.0, 10.0), (100.0, 100.0), (0.0, 1000.0))
 COVERED = ((2, 2, 5000), (6, 2, 20_000), (10, 4, 100_000), (20, 4, 1_000_000))
 
-LEAST = Least(500, "fewer hold no second block")
+LEAST = Least(1069, "BORL would have one block in the inventory (E5)")
 
 ABOUT = """
 The proof of Theorem 2 splits BORL's regret into that of one fixed arm (W, eta), played afresh in

@@ -18,7 +18,7 @@ __all__ = ["Counted", "compute", "judge", "most_episodes", "printed_number"]
 WORLDS = ("two-state-cosine", "riverswim", "random-drift", "inventory")
 WINDOWS = (1, 3, 10, 30, 100, 300, 1000, 3000, 10_000)
 
-LEAST = Least(100, "the windows compared reach up to T / 2")
+LEAST = Least(60, "fewer than four windows, from 1 to T / 2, would be compared")
 
 ABOUT = """
 An episode ends when t is a multiple of W or when a pair has been visited as often in it as in the

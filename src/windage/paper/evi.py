@@ -12,13 +12,13 @@ from windage.paper.checker import best_values, printed_values
 from windage.paper.drawing import COLOURS, canvas, label, legend
 from windage.paper.judging import Check, Sides, worst
 from windage.paper.result import Effort, Least, Result, Table
-from windage.paper.suite import CASES, Case
+from windage.paper.suite import CASES, LONGEST, Case
 
 __all__ = ["Checked", "check", "compute", "judge"]
 
 EXACT = 1e-9
 
-LEAST = Least(200, "no window would be left behind")
+LEAST = Least(2 * LONGEST, f"a run must be twice as long as its window, which has {LONGEST} steps")
 
 ABOUT = """
 EVI returns rho~ and gamma~ for which

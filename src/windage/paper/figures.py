@@ -27,7 +27,7 @@ __all__ = ["compute", "judge"]
 TAU = 10
 QT_TAU, QT_W, QT_ETA = 120, 60, 0.5
 
-LEAST = Least(500, "BORL would have one block (E5)")
+LEAST = Least(48, "BORL would have one block (E5)")
 
 ABOUT = """
 The source of the paper has no pictures. All four are drawn here from what the code computes: the

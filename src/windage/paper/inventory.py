@@ -24,7 +24,7 @@ Reals = NDArray[np.float64]
 
 _TIGHT = Radii.laplace().scaled(0.03)
 
-LEAST = Least(1000, "a season would be shorter than W*")
+LEAST = Least(2157, "W* would be longer than half a season, T / 4")
 
 ABOUT = """
 The paper's extended version leaves the widening out for inventory control with a fixed cost: its

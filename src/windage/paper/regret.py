@@ -12,7 +12,7 @@ from windage.paper.drawing import COLOURS, GREY, canvas, label
 from windage.paper.episodes import most_episodes
 from windage.paper.judging import Check, Sides, check, worst
 from windage.paper.result import Effort, Least, Result, Table
-from windage.paper.suite import CASES
+from windage.paper.suite import CASES, LONGEST
 from windage.terms import RegretTerms, regret_terms
 
 __all__ = ["Lemmas", "Measured", "compute", "judge", "lemmas", "per_block"]
@@ -20,7 +20,7 @@ __all__ = ["Lemmas", "Measured", "compute", "judge", "lemmas", "per_block"]
 SUITS = {"spade": "\u2660", "club": "\u2663", "diamond": "\u2666", "heart": "\u2665"}
 _ROUNDING = 1e-5  # of the certified gains, summed over an episode's worst step
 
-LEAST = Least(200, "no window would be left behind")
+LEAST = Least(2 * LONGEST, f"a run must be twice as long as its window, which has {LONGEST} steps")
 
 ABOUT = """
 The proof splits the regret of a run of SWUCRL2-CW into four terms and bounds each by a lemma.

@@ -12,7 +12,7 @@ from windage.paper.checker import reach
 from windage.paper.drawing import COLOURS, canvas, label, legend
 from windage.paper.judging import Check, Sides, worst
 from windage.paper.result import Effort, Least, Result, Table
-from windage.paper.suite import CASES, Case
+from windage.paper.suite import CASES, LONGEST, Case
 
 __all__ = ["Spans", "compute", "judge"]
 
@@ -20,7 +20,7 @@ Reals = NDArray[np.float64]
 
 _ASKED = 120  # episodes of a run whose D is computed, evenly spread: it takes its time
 
-LEAST = Least(200, "no window would be left behind")
+LEAST = Least(2 * LONGEST, f"a run must be twice as long as its window, which has {LONGEST} steps")
 
 ABOUT = """
 gamma~ is the bias that EVI returns for an episode. If some kernel in H_p(eta) has diameter D, its

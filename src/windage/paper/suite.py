@@ -14,7 +14,7 @@ from windage.learn.radii import Radii
 from windage.paper.result import Effort
 from windage.record import Run
 
-__all__ = ["CASES", "Case", "learner", "make"]
+__all__ = ["CASES", "LONGEST", "Case", "learner", "make"]
 
 
 def make(id: str, model: DriftingMDP, seed: int = 0, **options: Any) -> Any:  # noqa: A002
@@ -91,3 +91,6 @@ CASES = (
          {"window": 100, "widening": 0.3, "radii": _EXACT}),
 )  # fmt: skip
 """What `span`, `evi` and `regret` look at."""
+
+LONGEST: int = max(case.options.get("window", 1) for case in CASES)
+"""The longest of the windows that do not hang on T."""

@@ -28,7 +28,9 @@ KINDS = {
 GUARANTEED = ("printed radii", "Laplace radii")
 COUNT = 12  # windows
 
-LEAST = Least(2000, "W* would be longer than T / 10")
+LEAST = Least(
+    7612, "a window of W* would hold too few visits for the printed radii to say anything"
+)
 
 ABOUT = """
 Regret a step of SWUCRL2-CW on `two-state-cosine` over a grid of windows and widenings, for three

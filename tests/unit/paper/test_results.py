@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import math
 import subprocess
 from pathlib import Path
@@ -15,12 +16,13 @@ from tests.e2e.chrome import MISSING, find_chrome
 from tests.paper import runs
 from tests.unit.test_hindsight import again
 from windage.envs.peril import peril_replay
+from windage.learn import tuning
 from windage.learn.radii import Radii
-from windage.paper import Effort, bandit, borl, checker, coverage, poison
+from windage.paper import Effort, bandit, borl, checker, coverage, episodes, poison, rates
 from windage.paper.inventory import averaged_diameters, inventory_window
 from windage.paper.lecture import computed_points, lecture_page
 from windage.paper.result import Table, starred
-from windage.paper.suite import learner, make
+from windage.paper.suite import CASES, LONGEST, learner, make
 
 
 @pytest.mark.parametrize("name", ["river", "ragged", "peril"])
@@ -123,9 +125,9 @@ def test_averages_of_inventory_are_harmless_and_those_of_the_peril_are_not():
 
 @pytest.mark.parametrize(
     ("name", "least"),
-    [("perils", 800), ("coverage", 1000), ("episodes", 100), ("span", 200), ("evi", 200),
-     ("regret", 200), ("benchmark", 50), ("borl", 500), ("bandit", 100_000), ("piecewise", 20_000),
-     ("inventory", 1000), ("rates", 100_000), ("tuning", 2000), ("figures", 500)],
+    [("perils", 800), ("coverage", 1000), ("episodes", 60), ("span", 400), ("evi", 400),
+     ("regret", 400), ("benchmark", 50), ("borl", 1069), ("bandit", 100_000), ("piecewise", 23_835),
+     ("inventory", 2157), ("rates", 100_000), ("tuning", 7612), ("figures", 48)],
 )  # fmt: skip
 def test_too_small_a_horizon_says_the_least_that_means_something(name, least):
     from windage import paper
@@ -134,6 +136,57 @@ def test_too_small_a_horizon_says_the_least_that_means_something(name, least):
         paper.compute(name, Effort(horizon=least - 1))
     assert str(err.value).startswith(f"{name}.horizon: ")
     assert f"T = {least - 1} is too small" in str(err.value)
+
+
+def tuned_window(world, T):
+    model = wd.envs.make(world, horizon=T)
+    B = model.budgets()
+    return wd.optimal_window(model.space, T, B.reward, B.transition)
+
+
+def blocks_of_borl(world, T):
+    return tuning.borl_grid(wd.envs.make(world, horizon=T).space, T).blocks
+
+
+def printed_sets_say_something(T):
+    space = wd.StateActions([2, 2])
+    visits = int(tuned_window("two-state-cosine", T) / 4)
+    return Radii.paper().transition(visits, space=space, horizon=T, delta=0.05) < 2
+
+
+def ucrl2_says_something_between_jumps(T):
+    model = wd.envs.make("random-drift", horizon=T, shape="jumps")
+    between = T // (model.budgets().changes + 1)
+    visits = between // model.space.n_pairs
+    bounds = {"space": model.space, "horizon": T, "delta": 0.05, "t": between}
+    return Radii.ucrl2().transition(visits, **bounds) < 2
+
+
+@pytest.mark.parametrize(
+    ("name", "is_enough"),
+    [
+        ("perils", lambda T: T // 40 >= 20),
+        ("coverage", lambda T: T >= 2 * coverage.WINDOW),
+        ("episodes", lambda T: sum(2 * W <= T for W in episodes.WINDOWS) >= 4),
+        *((name, lambda T: T >= 2 * 200) for name in ("span", "evi", "regret")),
+        ("borl", lambda T: min(blocks_of_borl(world, T) for world, _ in borl.WORLDS) >= 2),
+        ("bandit", lambda T: sum(t <= T for t in bandit.HORIZONS) >= 3),
+        ("piecewise", ucrl2_says_something_between_jumps),
+        ("inventory", lambda T: tuned_window("inventory", T) <= T / 4),
+        ("rates", lambda T: sum(t <= T for t in rates.HORIZONS) >= 2),
+        ("tuning", printed_sets_say_something),
+        ("figures", lambda T: blocks_of_borl("two-state-cosine", T) >= 2),
+    ],
+)
+def test_what_is_said_of_fewer_steps_is_true_of_them_and_not_of_the_least(name, is_enough):
+    least = importlib.import_module(f"windage.paper.{name}").LEAST.steps
+    assert not is_enough(least - 1)
+    assert is_enough(least)
+
+
+def test_the_longest_window_of_the_suite():
+    assert max(learner(case.model(Effort(horizon=400)), **case.options).window
+               for case in CASES if "window" in case.options) == LONGEST == 200  # fmt: skip
 
 
 def test_too_few_seeds_are_refused():
