@@ -102,7 +102,7 @@ class Result:
             self.about.strip(),
             self._judged().markdown(),
             *([self.remarks] if self.remarks else []),
-            f"![{self.title}]({picture})",
+            f"[![{self.title}]({picture})]({picture})",  # a click shows it in full
             *(table.markdown() for table in self.tables),
         ]
         return starred("\n\n".join(parts)) + "\n"
