@@ -119,7 +119,7 @@ print("p-hat:", window.p_hat.round(4).tolist())
 
 # %%
 def span_of(tau, d):
-    """Return the span of the optimistic bias after the replay, with radius d for every row."""
+    """Return the span of the optimistic bias after the replay; d is a radius, or one a row."""
     raise NotImplementedError("your turn")
 
 
@@ -134,23 +134,34 @@ print("3. The learner believes in a diameter of tau + 1 that is not there.")
 # ## 4. Widening
 #
 # Confidence widening adds eta to every radius, whatever the data say: a little more optimism.
+# The radii of the four rows, of a1, a2, b1 and b2, are given.
+#
 # From every state at least eta/2 of the mass may then go to the best one. Why does that bound
 # the span by max(1, 2/eta)? (Hint: if a coin that shows heads with probability eta/2 brings you
 # there, how long do you wait?)
 
 
 # %%
-def widened_span(tau, eta):
-    """Return the span with radii widened by eta; the radii themselves are 0, as before."""
+def widened_span(tau, radii, eta):
+    """Return the span where each of the four rows has its radius, widened by eta."""
     raise NotImplementedError("your turn")
 
 
 # %%
 for eta in (1.0, 0.5, 0.2):
-    spans = [widened_span(tau, eta) for tau in (10, 100, 1000)]
+    spans = [widened_span(tau, np.zeros(4), eta) for tau in (10, 100, 1000)]
     print(f"eta = {eta}: spans {np.round(spans, 2)}, cap {max(1, 2 / eta):g}")
     assert max(spans) <= max(1, 2 / eta) + 1e-3
     assert spans[-1] > 0.9 * 2 / eta, "the cap is nearly attained when tau is large"
+
+# With radii that shrink with the visits of a row, beside the library's own widening.
+pair = wd.StateActions([2, 2])
+for tau, eta in ((100, 0.0), (100, 0.2), (1000, 0.2)):
+    window = peril_replay(tau)
+    radii = 0.5 / np.sqrt(window.counts)
+    region = wd.ConfidenceRegion(pair, [0, 0, 1, 1], window.p_hat, radii, [True] * 4, eta)
+    theirs = wd.evi(region, epsilon=1e-5).span
+    assert np.isclose(widened_span(tau, radii, eta), theirs, rtol=1e-3), (tau, eta, theirs)
 print("4. With widening the bias stays below 2 / eta, however long the phases are.")
 
 # %% [markdown]

@@ -1,4 +1,4 @@
-"""Tutorials as notebooks: `python -m tests.docs.notebooks FOLDER` writes them.
+"""Tutorials and the exercise as notebooks: `python -m tests.docs.notebooks FOLDER` writes them.
 
 A tutorial is a jupytext source: its text becomes Markdown cells, its Python blocks code cells, and
 its console blocks cells that call the shell. Prompts and what they print are left out: a notebook
@@ -18,13 +18,17 @@ import nbformat.v4
 
 ROOT = Path(__file__).parents[2]
 TUTORIALS = sorted((ROOT / "docs/tutorial").glob("*.md"))
+EXERCISES = sorted((ROOT / "docs/exercises").glob("*.py"))
 
 _FENCED = re.compile(r"^```(\w+)\n(.*?)^```$\n?", re.MULTILINE | re.DOTALL)
 
 
 def notebook(page: Path) -> Any:
-    """Return a tutorial as a notebook."""
+    """Return a tutorial, or a script of cells, as a notebook."""
     text = page.read_text()
+    if page.suffix == ".py":
+        source = jupytext.reads(text, fmt="py:percent")
+        return _made(source.cells, source.metadata)
     source = jupytext.reads(text, fmt="md")
     cells, metadata = [], source.metadata
     body = re.sub(r"\A---\n.*?\n---\n", "", text, flags=re.DOTALL)
@@ -40,21 +44,25 @@ def notebook(page: Path) -> Any:
         elif language != "output":
             cells += _prose(block.group())
     cells += _prose(body[place:])
-    for number, cell in enumerate(cells):
-        cell["id"] = f"cell-{number}"  # not a random one: the same page, the same bytes
-    metadata["kernelspec"] = {"display_name": "Python 3", "language": "python", "name": "python3"}
-    return nbformat.v4.new_notebook(cells=cells, metadata=metadata)
+    return _made(cells, metadata)
 
 
 def write(folder: Path) -> list[Path]:
-    """Write all tutorials as notebooks."""
+    """Write all tutorials, and the exercise with its solution, as notebooks."""
     folder.mkdir(parents=True, exist_ok=True)
     written = []
-    for page in TUTORIALS:
+    for page in (*TUTORIALS, *EXERCISES):
         path = folder / f"{page.stem}.ipynb"
         jupytext.write(notebook(page), path)
         written.append(path)
     return written
+
+
+def _made(cells: list[Any], metadata: Any) -> Any:
+    for number, cell in enumerate(cells):
+        cell["id"] = f"cell-{number}"  # not a random one: the same page, the same bytes
+    metadata["kernelspec"] = {"display_name": "Python 3", "language": "python", "name": "python3"}
+    return nbformat.v4.new_notebook(cells=cells, metadata=metadata)
 
 
 def _prose(text: str) -> list[Any]:

@@ -62,7 +62,8 @@ def test_a_part_that_is_missing_fails_where_it_is_checked(part):
         ("min(d / 2, 1 - q[best])", "min(d, 1 - q[best])"),  # the full radius is moved
         ("in order[:-1]:", "in order[:-1][::-1]:"),  # mass is taken from the wrong end
         ("return change.max(), u - u.min()", "return change.min(), u - u.min()"),
-        ("return span_of(tau, eta)", "return span_of(tau, 0.0)"),  # eta dropped
+        ("(radii, (2, 2)) + eta)", "(radii, (2, 2)))"),  # eta dropped
+        ("np.reshape(radii, (2, 2)) + eta", "eta"),  # radii dropped
     ],
 )
 def test_asserts_catch_what_students_write(right, wrong):

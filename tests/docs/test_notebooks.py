@@ -12,7 +12,9 @@ from pathlib import Path
 import jupytext
 import nbformat
 import pytest
-from tests.docs.notebooks import TUTORIALS, notebook, write
+from tests.docs.notebooks import EXERCISES, TUTORIALS, notebook, write
+
+import windage as wd
 
 
 def run(cells, folder):
@@ -45,9 +47,20 @@ def test_a_tutorial_runs_as_a_notebook(page, tmp_path, monkeypatch):
     run(found.cells, tmp_path)
 
 
+def test_the_exercise_is_a_notebook_with_blanks_and_its_solution_runs_as_one(tmp_path):
+    blank, solution = (notebook(page) for page in EXERCISES)
+    nbformat.validate(blank)
+    assert sum("your turn" in cell.source for cell in blank.cells) == 4
+    assert sum("<solution>" in cell.source for cell in solution.cells) == 4
+    with pytest.warns(wd.GuaranteeWarning):
+        run(solution.cells, tmp_path)
+
+
 def test_notebooks_are_written_and_the_same_every_time(tmp_path):
     once, again = (write(tmp_path / name) for name in ("a", "b"))
-    assert [path.name for path in once] == [f"{page.stem}.ipynb" for page in TUTORIALS]
+    assert [path.name for path in once] == [
+        f"{page.stem}.ipynb" for page in (*TUTORIALS, *EXERCISES)
+    ]
     for one, other in zip(once, again, strict=True):
         assert one.read_bytes() == other.read_bytes()
         assert jupytext.read(one).cells[0].cell_type == "markdown"
