@@ -272,3 +272,25 @@ def test_bad_input(call, field):
     with pytest.raises(InputError) as caught:
         call()
     assert caught.value.field == field
+
+
+@pytest.mark.parametrize(
+    "width",
+    [
+        lambda worlds: _width(stats.aggregate(worlds, "mean")),
+        lambda worlds: _width(stats.improvement(worlds, {name: Y for name in worlds})),
+        lambda worlds: float(np.ptp([(p := stats.profile(worlds, [0.5])).low, p.high])),
+    ],
+    ids=["aggregate", "improvement", "profile"],
+)
+def test_seeds_are_drawn_anew_in_every_environment(width):
+    """Two environments tell more than one; draws shared by both would leave the width as it is."""
+    one, two = width({"a": X}), width({"a": X, "b": X})
+    assert two / one == pytest.approx(0.5**0.5, abs=0.06)
+
+
+X, Y = np.random.default_rng(3).random((2, 100))
+
+
+def _width(found):
+    return found.high - found.low
