@@ -44,6 +44,7 @@ Other figures have commands of their own:
   package](studies/family.md#without-drift-beside-another-package)
 - `python -m benchmarks.parameter_free`: [what not knowing the budgets
   costs](studies/parameter-free.md)
+- `python -m benchmarks.protocol`: [multi-scale windows, measured](studies/multi-scale.md)
 - `windage paper all -o docs/paper/results`: [the paper, checked](paper/results/index.md)
 """
 
