@@ -24,6 +24,7 @@ import scipy.stats
 from numpy.typing import NDArray
 
 import windage as wd
+from windage.report.saving import save_figure
 
 HERE = Path(__file__).parent
 PAGE = HERE.parent / "docs" / "studies" / "family.md"
@@ -177,7 +178,7 @@ def draw(found: dict[str, dict[str, list[float]]]) -> None:
         axis.tick_params(labelsize=8)
         axis.spines[["top", "right"]].set_visible(False)
     figure.supxlabel("mean reward as % of the sum of rho*, 30 seeds, 95 % intervals", fontsize=9)
-    figure.savefig(PICTURE, metadata={"Date": None})
+    save_figure(figure, PICTURE)
 
 
 def write(parts: dict[str, str], page: Path = PAGE) -> None:

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 import windage as wd
 from benchmarks.family import halfwidth, write
 from windage.learn import tuning
+from windage.report.saving import save_figure
 
 HERE = Path(__file__).parent
 PAGE = HERE.parent / "docs" / "studies" / "parameter-free.md"
@@ -210,7 +211,7 @@ def draw_bandits(found: dict[tuple[str, str, int], tuple[list[float], list[float
         right.set_xticks(HORIZONS, [f"{T:,}" for T in HORIZONS], minor=False)
         right.minorticks_off()
     panels[0][0].legend(fontsize=8)
-    figure.savefig(PAGE.with_name("bandits.svg"), metadata={"Date": None})
+    save_figure(figure, PAGE.with_name("bandits.svg"))
 
 
 def master_run(task: tuple[str, int]) -> tuple[dict[int, int], float]:
