@@ -252,8 +252,7 @@ class BORL(Blockwise):
     def _explained(self, s: int) -> Explanation:
         """Return what the learner of this block says, in the time of the run."""
         said: Explanation = self._runner.explain(s)
-        ahead = self._since - 1
-        return replace(said, start=said.start + ahead, counted=said.counted + ahead)
+        return replace(said, start=said.start + self._since - 1)
 
     def configuration(self) -> dict[str, Any]:
         """Return the arguments this agent was made with, as plain data."""

@@ -55,6 +55,8 @@ class EpisodicAgent(Agent):
 
     replays: ClassVar[bool] = True
     """Whether `kernels.replay` takes in a history for it: nobody else decides or learns with it."""
+    _explains: ClassVar[bool] = False
+    """Whether it can be asked what its episode was planned with, however long that lasts."""
 
     def __init__(
         self,
@@ -77,13 +79,20 @@ class EpisodicAgent(Agent):
         self._eta = eta
         self._width = pace.width
         self._squares = squares
+        self._longest = (pace.period or self.horizon) if self._explains else 0
         forgets = pace.width is not None and pace.width < self.horizon
         self._window = self._new_window(pace.width if forgets else None)
         self._logged_from = 1  # the first episode there is a row of
         self._learner = self._fresh(pace, rules)
 
     def _new_window(self, width: int | None) -> Window:
-        return Window(self.space, width, restarts=self._restarts, squares=self._squares)
+        return Window(
+            self.space,
+            width,
+            restarts=self._restarts,
+            squares=self._squares,
+            longest=self._longest,
+        )
 
     def _fresh(self, pace: Pace, rules: dict[str, Any]) -> Learner:
         from windage.kernels.rules import DUE, FIRST, LOG, LOOK, SETS, Learner
@@ -147,15 +156,13 @@ class EpisodicAgent(Agent):
         if rules.rounded:
             notices.rounding(self, reward, reward)
 
-    def _origin(self) -> int:
-        """Return the time at which the learner's own clock stood at 0."""
-        from windage.kernels.memory import RESTARTS
-
-        n = int(self._window.memory.clock[RESTARTS])
+    def _origin(self, t: int) -> int:
+        """Return the time at which the learner's own clock, asked at time t, stood at 0."""
+        n = int(np.searchsorted(self._restarts, t, side="right"))
         return int(self._restarts[n - 1]) - 1 if n > 0 else 0
 
     def _not_converged(self) -> Exception:
-        age = self.t - self._origin()
+        age = self.t - self._origin(self.t)
         return not_converged(self._learner.plan.answer, 1.0 / math.sqrt(age))
 
     def _reached(self) -> tuple[int, int | None]:

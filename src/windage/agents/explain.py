@@ -23,8 +23,7 @@ class ActionReport:
 
     `value` = `optimistic_reward` + `expected` + `bonus`: what the sets allow at best, the bias
     expected under the estimate p_hat, and the optimism about transitions on top of it, all in units
-    of the rewards. Visits, means, radii and ties are those the episode was planned with; what is
-    expected, and the bonus on top of it, come from the samples up to `Explanation.counted`.
+    of the rewards. All of it is what the episode was planned with, however long it lasts.
     """
 
     action: int
@@ -46,17 +45,12 @@ class ActionReport:
 
 @dataclass(frozen=True)
 class Explanation:
-    """All actions of one state, as the current episode sees them, in units of the rewards.
-
-    `counted` is the time of the last sample in the estimate p_hat: `start` - 1, but later in an
-    episode of more than 65,536 steps, for which nobody keeps what p_hat was when it was planned.
-    """
+    """All actions of one state, as the current episode sees them, in units of the rewards."""
 
     state: int
     state_name: str
     episode: int
     start: int
-    counted: int
     gain: float
     span: float
     radii: str
@@ -78,13 +72,8 @@ class Explanation:
             f"{a.bonus_from_widening:7.3f} {a.value:7.3f}  {'yes' if a.tied else 'no'}"
             for name, a in zip(names, self.actions, strict=True)
         ]
-        foot = [f"* played; ties are broken by {self.ties!r} within a slack of {self.slack:g}"]
-        if self.counted >= self.start:
-            foot.append(
-                f"the episode is long: bonus, part of eta and value are by the samples up to "
-                f"t = {self.counted}, later than its plan"
-            )
-        return "\n".join([head, f"{'action':{wide}} {columns}", *lines, *foot])
+        foot = f"* played; ties are broken by {self.ties!r} within a slack of {self.slack:g}"
+        return "\n".join([head, f"{'action':{wide}} {columns}", *lines, foot])
 
 
 def reports(

@@ -6,7 +6,6 @@ parameters.
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -40,6 +39,8 @@ class OptimisticAgent(EpisodicAgent):
         Widening of rewards and of transitions in every phase of a restart schedule; None: rewards
         are not widened, transitions by `widening` always.
     """
+
+    _explains = True
 
     def __init__(
         self,
@@ -98,12 +99,8 @@ class OptimisticAgent(EpisodicAgent):
         return self._all_cells("ties", "break ties another way, or with fewer states")
 
     def region(self) -> ConfidenceRegion:
-        """Return the sets the current episode was planned with, rewards scaled to [0, 1].
-
-        Counts are those of the last time samples were counted: the start of the episode, unless
-        it has grown longer than 65,536 steps.
-        """
-        counts, pairs = self._window.transitions, self._learner.plan.pairs
+        """Return the sets the current episode was planned with, rewards scaled to [0, 1]."""
+        counts, pairs = self._window.planned, self._learner.plan.pairs
         eta = self._learner.sets["eta"].copy()
         n = np.asarray(counts.sum(axis=1)).ravel()
         visited = (self._learner.sets["visits"] > 0) & (n > 0)
@@ -148,7 +145,6 @@ class OptimisticAgent(EpisodicAgent):
             state_name=self.space.state_name(state),
             episode=self.n_episodes,
             start=episode.start,
-            counted=self._counted(),
             gain=episode.gain,
             span=episode.span,
             radii=self.radii.label,
@@ -158,12 +154,6 @@ class OptimisticAgent(EpisodicAgent):
                 state, self.region(), bias, learner, radii, self._played(state), self._tied(state)
             ),
         )
-
-    def _counted(self) -> int:
-        """Return the time of the last sample that is in the counts."""
-        from windage.kernels.memory import COUNTED
-
-        return int(self._window.memory.clock[COUNTED]) - self.preloaded
 
     def _tied(self, state: int) -> NDArray[np.bool_]:
         """Return which actions of a state the current episode takes for equally good."""
@@ -183,19 +173,16 @@ class OptimisticAgent(EpisodicAgent):
         return int(learner.choice(copy, state))
 
     def _reward_radius(self, pair: int) -> float:
-        from windage.kernels.memory import variance
-        from windage.kernels.radii import bernstein
-
-        visits, lift = self._learner.sets[["visits", "lift"]][pair]
-        if self.radii.makes_boxes:  # rewards outside [0, 1] may vary by more than 1/4
-            root, rest = bernstein(self._learner.rules.radii[0], visits)
-            return float(lift + root * math.sqrt(variance(self._window.memory, pair)) + rest)
+        visits, lift, spread = self._learner.sets[["visits", "lift", "spread"]][pair]
+        if self.radii.makes_boxes:  # it hangs on the variance of the rewards
+            return float(lift + spread)
+        tau = int(self._learner.now[1])
         radius = self.radii.reward(
             int(visits),
             space=self.space,
             horizon=self.horizon,
             delta=self.delta,
-            t=int(self._learner.now[1]) - self._origin(),
+            t=tau - self._origin(tau),
         )
         return float(lift) + float(radius)
 

@@ -26,7 +26,8 @@ _PAIRS = ("reward", "half", "root", "rest", "value")
 
 def survivors(learner: Learner) -> dict[str, NDArray[Any]]:
     """Return the arrays, beside the window's, that must survive a restart."""
-    return {
+    spread = {"sets.spread": learner.sets["spread"]} if learner.rules.boxes else {}
+    return spread | {
         "now": learner.now,
         "plan.u": learner.plan.u,
         **{f"pairs.{name}": learner.plan.pairs[name] for name in _PAIRS},

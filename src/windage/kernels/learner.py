@@ -22,12 +22,11 @@ import numpy as np
 
 from windage.kernels import evi, grid
 from windage.kernels.compiled import compiled, inlined
+from windage.kernels.gather import gather, gather_boxes
 from windage.kernels.memory import (
     CELLS,
     RESTARTS,
     commit,
-    gather,
-    gather_boxes,
     next_restart,
     origin,
     settle,

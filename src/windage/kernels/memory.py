@@ -19,12 +19,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from windage.kernels.compiled import compiled, inlined
-from windage.kernels.plan import BOUND, BOX
 from windage.kernels.random import mix
-from windage.kernels.rows import put_in_box
 
 # places in Memory.clock
-TAKEN, COUNTED, DROPPED, CHANGED, CELLS, SLOT, AHEAD, RESTARTS = 0, 1, 2, 3, 4, 5, 6, 7
+TAKEN, COUNTED, DROPPED, CHANGED, CELLS, SLOT, AHEAD, RESTARTS, KEPT = 0, 1, 2, 3, 4, 5, 6, 7, 8
 NEVER = np.int64(1) << np.int64(62)  # a time that does not come
 
 SAMPLE = np.dtype([("reward", np.float64), ("pair", np.int32), ("after", np.int32)], align=True)
@@ -40,6 +38,7 @@ COUNT = np.dtype(
     ],
     align=True,
 )
+CELL = np.dtype([("key", np.int64), ("count", np.int64)], align=True)  # key: pair * S + state
 
 
 class Memory(NamedTuple):
@@ -51,7 +50,7 @@ class Memory(NamedTuple):
     squared: bool  # whether squares of rewards are summed up too
     restarts: NDArray[np.int64]  # rising times at which all samples of earlier times are forgotten
     # samples taken, counted, dropped; changed pairs, cells; next slot; samples of the time before
-    # t = 1; restarts that have been
+    # t = 1; restarts that have been; 1 + cells kept in `planned`, 0 if there was no need
     clock: NDArray[np.int64]
     ring: NDArray[np.void]
     counts: NDArray[np.void]  # [pairs]
@@ -64,6 +63,8 @@ class Memory(NamedTuple):
     cell_count: NDArray[np.int64]
     cell_state: NDArray[np.int32]
     cell_mark: NDArray[np.int32]
+    # What the cells were when the episode was planned, once samples were counted while it lasts.
+    planned: NDArray[np.void]  # without room if nobody asks, or no episode lasts that long
 
 
 @inlined
@@ -77,13 +78,31 @@ def take(memory, pair, reward, after):
     memory.clock[SLOT] = slot + 1 if slot + 1 < memory.ring.size else 0
     memory.clock[TAKEN] += 1
     if memory.clock[TAKEN] - memory.clock[DROPPED] >= memory.ring.size:
-        commit(memory)
+        _commit_early(memory)
 
 
 @compiled
 def add(memory, pair, reward, after):
     """`take`, for callers outside a loop."""
     take(memory, pair, reward, after)
+
+
+@compiled
+def _commit_early(memory):
+    """Count while an episode lasts; the first time, keep the cells it was planned with."""
+    if memory.clock[CHANGED] == 0 and memory.planned.size > 0:  # nothing counted since `settle`
+        n = 0
+        for i in range(memory.cell_mark.size):
+            if memory.cell_mark[i] > 0:
+                cell = memory.planned[n]
+                cell["key"] = i
+                if memory.hashed:
+                    pair = np.int64(memory.cell_mark[i]) - 1
+                    cell["key"] = pair * memory.n_states + memory.cell_state[i]
+                cell["count"] = memory.cell_count[i]
+                n += 1
+        memory.clock[KEPT] = 1 + n
+    commit(memory)
 
 
 @compiled
@@ -273,7 +292,8 @@ def refill(memory, pairs, states, counts):
 
 @inlined
 def settle(memory):
-    """Forget which pairs changed."""
+    """Forget which pairs changed: from here on the table is that of a new plan."""
+    memory.clock[KEPT] = 0
     for i in range(memory.clock[CHANGED]):
         memory.counts[memory.changed[i]]["changed"] = 0
     memory.clock[CHANGED] = 0
@@ -294,70 +314,3 @@ def variance(memory, pair):
         return 0.0
     square = (count["squares"] + count["squares_lost"]) / count["visits"]
     return max(0.0, square - mean(memory, pair) ** 2)
-
-
-@compiled
-def gather(memory, plan):
-    """Write p_hat of every pair whose set is a ball into the columns of a plan."""
-    n = 0
-    for s in range(plan.states.size):  # room for all pairs that led there, needed or not
-        plan.states[s]["column"] = n
-        plan.states[s]["entries"] = 0
-        n += memory.sources[s]
-    if memory.hashed:
-        for i in range(memory.cell_mark.size):
-            if memory.cell_mark[i] > 0:
-                p = memory.cell_mark[i] - 1
-                share = 1.0 / max(1, memory.counts[p]["visits"])
-                _gather(plan, p, memory.cell_state[i], memory.cell_count[i] * share)
-    else:
-        for p in range(plan.pairs.size):
-            if plan.pairs[p]["kind"] == BOUND:
-                row = np.uint64(p * memory.n_states)
-                share = 1.0 / max(1, memory.counts[p]["visits"])
-                for i in range(row, row + np.uint64(memory.counts[p]["distinct"])):
-                    after = np.uint64(memory.cell_state[i])
-                    _gather(plan, p, after, memory.cell_count[row + after] * share)
-
-
-@compiled
-def gather_boxes(memory, plan):
-    """Write the bounds of every pair whose set is a box into the rows of a plan."""
-    n = 0
-    for p in range(plan.pairs.size):
-        pair = plan.pairs[p]
-        pair["row"] = n
-        pair["entries"] = 0
-        if pair["kind"] == BOX:
-            n += memory.counts[p]["distinct"]
-    if memory.hashed:
-        for i in range(memory.cell_mark.size):
-            if memory.cell_mark[i] > 0:
-                p = memory.cell_mark[i] - 1
-                _gather_box(memory, plan, p, memory.cell_state[i], memory.cell_count[i])
-    else:
-        for p in range(plan.pairs.size):
-            row = p * memory.n_states
-            for i in range(row, row + memory.counts[p]["distinct"]):
-                after = memory.cell_state[i]
-                _gather_box(memory, plan, p, after, memory.cell_count[row + after])
-
-
-@inlined
-def _gather_box(memory, plan, p, s, count):
-    pair = plan.pairs[p]
-    if pair["kind"] == BOX:
-        place = pair["row"] + pair["entries"]
-        plan.rows[place]["index"] = s
-        put_in_box(plan, p, place, count / memory.counts[p]["visits"])
-        pair["entries"] += 1
-
-
-@inlined
-def _gather(plan, p, s, probability):
-    if plan.pairs[p]["kind"] == BOUND:
-        state = plan.states[np.uint64(s)]
-        entry = plan.columns[np.uint64(state["column"] + state["entries"])]
-        entry["index"] = p
-        entry["probability"] = probability
-        state["entries"] += 1

@@ -26,6 +26,7 @@ SETS = np.dtype(
         ("mean", np.float64),  # r_hat
         ("left", np.int64),  # N+_tau - nu
         ("saturated", np.int64),  # whether H_p is the whole simplex
+        ("spread", np.float64),  # radius of the rewards, if the sets are boxes
     ],
     align=True,
 )

@@ -41,7 +41,8 @@ def refresh_pair(learner, p, log_t):
     sets["mean"] = mean(learner.memory, p)
     if rules.boxes:
         root, rest = bernstein(rules.radii[0], n)
-        reward = sets["mean"] + root * math.sqrt(variance(learner.memory, p)) + rest
+        sets["spread"] = root * math.sqrt(variance(learner.memory, p)) + rest
+        reward = sets["mean"] + sets["spread"]
         pair["root"], pair["rest"] = bernstein(rules.radii[1], n)
         width = sets["eta"]
         whole = pair["rest"] + 0.5 * width >= 1.0  # even a state never seen may get all the mass

@@ -42,6 +42,9 @@ class Window:
         added is that of time 1.
     squares
         Whether sums of squared rewards are kept too.
+    longest
+        How many steps an episode may last that can be asked what it was planned with. If samples
+        must be counted before it ends, the table as it was is kept apart; 0: nobody asks.
 
     Examples
     --------
@@ -60,6 +63,7 @@ class Window:
         *,
         restarts: ArrayLike = (),
         squares: bool = False,
+        longest: int = 0,
     ) -> None:
         self.space = space
         self.width = None if width is None else as_integer(width, "window", low=1)
@@ -67,17 +71,21 @@ class Window:
         self.squares = squares
         batch = _BATCH if self.width is None else min(self.width, _BATCH)
         ring = batch if self.width is None else self.width + batch + 1  # W steps fit an episode
+        self.keeps_plan = longest >= ring - (self.width or 0)
         cells = space.n_pairs * space.n_states
         self.is_hashed = cells > _CELLS
         self.most_cells = min(cells, ring) if self.is_hashed else cells
         slots = _slots(self.most_cells) if self.is_hashed else cells
+        kept = self.most_cells if self.keeps_plan else 0
         require_memory(
-            16 * ring + 16 * slots + 56 * space.n_pairs, "window", fix="choose a smaller window"
+            16 * (ring + slots + kept) + 56 * space.n_pairs,
+            "window",
+            fix="choose a smaller window",
         )
         self.memory = self._empty(ring, slots)
 
     def _empty(self, ring: int, slots: int) -> Memory:
-        from windage.kernels.memory import COUNT, SAMPLE, Memory
+        from windage.kernels.memory import CELL, COUNT, SAMPLE, Memory
 
         count, state, mark = _blank_cells(slots)
         return Memory(
@@ -86,7 +94,7 @@ class Window:
             hashed=self.is_hashed,
             squared=self.squares,
             restarts=self.restarts,
-            clock=np.zeros(8, np.int64),
+            clock=np.zeros(9, np.int64),
             ring=np.zeros(ring, SAMPLE),
             counts=np.zeros(self.space.n_pairs, COUNT),
             changed=np.zeros(self.space.n_pairs, np.int32),
@@ -94,6 +102,7 @@ class Window:
             cell_count=count,
             cell_state=state,
             cell_mark=mark,
+            planned=np.zeros(self.most_cells if self.keeps_plan else 0, CELL),
         )
 
     def add(self, pair: int, reward: float, after: int) -> None:
@@ -110,7 +119,7 @@ class Window:
         """
         if not self.is_hashed or self.width is not None:
             return False
-        from windage.kernels.memory import CELLS, COUNTED, TAKEN, refill
+        from windage.kernels.memory import CELL, CELLS, COUNTED, KEPT, TAKEN, refill
 
         clock = self.memory.clock
         all_cells = self.space.n_pairs * self.space.n_states
@@ -119,7 +128,11 @@ class Window:
             return False
         most_cells = min(2 * cells, all_cells)
         slots = _slots(most_cells)
-        require_memory(16 * slots, "window", fix="use an agent with a window")
+        kept = most_cells if self.keeps_plan else 0
+        require_memory(16 * (slots + kept), "window", fix="use an agent with a window")
+        planned = np.zeros(kept, CELL)
+        there = max(int(clock[KEPT]) - 1, 0)
+        planned[:there] = self.memory.planned[:there]
         keys, numbers = self._cells()
         count, state, mark = _blank_cells(slots)
         larger = self.memory._replace(
@@ -128,6 +141,7 @@ class Window:
             cell_count=count,
             cell_state=state,
             cell_mark=mark,
+            planned=planned,
         )
         larger.counts["distinct"] = 0
         refill(larger, *np.divmod(keys, self.space.n_states), numbers)
@@ -187,8 +201,15 @@ class Window:
 
     @property
     def transitions(self) -> scipy.sparse.csr_array:
-        """How often each pair led to each state."""
-        keys, counts = self._cells()
+        """How often each pair led to each state, as counted by the last `commit`."""
+        return self._table(*self._cells())
+
+    @property
+    def planned(self) -> scipy.sparse.csr_array:
+        """The same, when the current episode was planned: samples may have been counted since."""
+        return self._table(*(self._planned_cells() or self._cells()))
+
+    def _table(self, keys: NDArray[np.int64], counts: NDArray[np.int64]) -> scipy.sparse.csr_array:
         shape = (self.space.n_pairs, self.space.n_states)
         return scipy.sparse.csr_array((counts, np.divmod(keys, shape[1])), shape=shape)
 
@@ -203,6 +224,16 @@ class Window:
         order = np.argsort(keys)
         return keys[order], counts[order]
 
+    def _planned_cells(self) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
+        """Return the cells that were kept for the current episode, None if the table has them."""
+        from windage.kernels.memory import KEPT
+
+        kept = int(self.memory.clock[KEPT])
+        if kept == 0:
+            return None
+        cells = np.sort(self.memory.planned[: kept - 1], order="key")
+        return cells["key"].copy(), cells["count"].copy()
+
     def saved(self) -> dict[str, NDArray[Any]]:
         """Return what must survive: the samples not yet forgotten, counts, sums, changed pairs."""
         from windage.kernels.memory import AHEAD, CHANGED, COUNTED, DROPPED, RESTARTS, TAKEN
@@ -210,7 +241,9 @@ class Window:
         m = self.memory
         kept = m.ring[np.arange(m.clock[DROPPED], m.clock[TAKEN]) % m.ring.size]
         keys, counts = self._cells()
-        return {
+        planned = self._planned_cells()
+        aside = {} if planned is None else {"planned_key": planned[0], "planned_count": planned[1]}
+        return aside | {
             "clock": m.clock[[TAKEN, COUNTED, DROPPED, AHEAD, RESTARTS]],
             "ring_pair": kept["pair"].copy(),
             "ring_after": kept["after"].copy(),
@@ -250,7 +283,8 @@ class Window:
         _require(_inside(keys, pairs * states) and bool((counts > 0).all()), "cell_key")
         since = start if self.width is None else dropped
         _require(int(counts.sum()) == counted - since, "clock")
-        self.make_room(keys.size + taken - counted)
+        planned = saved["planned_key"].size if "planned_key" in saved else 0
+        self.make_room(max(keys.size, planned) + taken - counted)
         m = self.memory
         slots = np.arange(dropped, taken) % m.ring.size
         m.ring["pair"][slots] = _part(saved, "ring_pair", kept, below=pairs)
@@ -273,6 +307,21 @@ class Window:
         m.counts["changed"][changed] = 1
         m.clock[[TAKEN, COUNTED, DROPPED, AHEAD, RESTARTS]] = clock
         m.clock[CHANGED], m.clock[SLOT] = changed.size, taken % m.ring.size
+        if "planned_key" in saved:
+            self._restore_planned(saved, taken)
+
+    def _restore_planned(self, saved: dict[str, NDArray[Any]], taken: int) -> None:
+        from windage.kernels.memory import KEPT
+
+        m, cells = self.memory, self.space.n_pairs * self.space.n_states
+        size = saved["planned_key"].size
+        _require(self.keeps_plan and size <= m.planned.size, "planned_key")
+        keys = _part(saved, "planned_key", size, below=cells)
+        counts = _part(saved, "planned_count", size)
+        _require(bool((np.diff(keys) > 0).all()), "planned_key")
+        _require(bool((counts > 0).all()) and int(counts.sum()) <= taken, "planned_count")
+        m.planned["key"][:size], m.planned["count"][:size] = keys, counts
+        m.clock[KEPT] = 1 + size
 
 
 def as_restarts(value: ArrayLike, field: str = "restarts") -> NDArray[np.int64]:

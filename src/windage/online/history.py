@@ -271,4 +271,4 @@ def reach(agent: Agent) -> float:
         return reach(agent.runner) if agent.runner is not None else 0
     if not isinstance(agent, EpisodicAgent):
         return 0
-    return min(agent._window.width or np.inf, agent.t - agent._origin())
+    return min(agent._window.width or np.inf, agent.t - agent._origin(agent.t))

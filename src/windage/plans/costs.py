@@ -18,8 +18,9 @@ __all__ = ["agent_memory", "run_seconds"]
 
 _SAMPLE = 16  # pair, next state and reward
 _SLOT = 16  # of the table of counts
+_CELL = 16  # of the table as it was when the episode was planned
 _ENTRY = 2 * 16  # of the planner: once in a row, once in a column
-_PAIR, _STATE = 188, 104  # counts, sets and the planner's own
+_PAIR, _STATE = 196, 104  # counts, sets and the planner's own
 _LANE = 8  # of the planner's grid
 _LOG = 64  # an episode
 _STEP = 25e-9
@@ -32,17 +33,20 @@ def agent_memory(space: StateActions, window: int, horizon: int) -> int:
     They grow with T only where the window is all of it and the cells are too many for a table.
 
     >>> agent_memory(StateActions.uniform(states=10, actions=4), window=5085, horizon=100_000)
-    1243408
+    1243728
     """
     forgets = window < horizon
     samples = window + min(window, _BATCH) if forgets else _BATCH
     cells = space.n_pairs * space.n_states
     slots = cells if cells <= _CELLS else _slots(min(cells, samples if forgets else horizon))
     entries = min(cells, window)
+    counted_early = min(window, horizon) > _BATCH  # while an episode lasts: its table is kept
+    kept = (cells if cells <= _CELLS else min(cells, samples)) * counted_early
     lanes = has_grid(cells, entries) * (space.n_states + 2) * space.n_pairs
     return (
         _SAMPLE * samples
         + _SLOT * slots
+        + _CELL * kept
         + _ENTRY * entries
         + _LANE * lanes
         + _PAIR * space.n_pairs

@@ -10,7 +10,8 @@ import pytest
 import windage as wd
 from tests.models import random_mdp
 from tests.unit.agents.test_optimistic_literal import best_value, literal_evi
-from windage.errors import CallOrderError, InputError
+from windage.errors import CallOrderError, InputError, StateError
+from windage.learn.window import Window
 
 pytestmark = pytest.mark.filterwarnings("ignore::windage.errors.GuaranteeWarning")
 
@@ -144,29 +145,58 @@ def test_a_slack_is_shown_in_units_of_the_rewards():
     assert "within a slack of 10" in str(agent.explain(2))
 
 
-def test_an_episode_that_outlasts_its_memory_says_what_it_shows():
-    """Beyond 65,536 steps only p_hat is not that of the plan, and the explanation says so."""
-    steps, asked = 200_000, 0
+@pytest.mark.parametrize("cells", [1 << 20, 1], ids=["listed", "hashed"])
+@pytest.mark.parametrize("kind", ["ucrl2", "ucrl2b", "window", "restarts"])
+def test_an_episode_that_outlasts_its_ring_is_explained_as_planned(kind, cells, monkeypatch):
+    """Samples are counted while it lasts; sets, values and ties stay those of the plan."""
+    monkeypatch.setattr("windage.learn.window._BATCH", 64)
+    monkeypatch.setattr("windage.learn.window._CELLS", cells)
+    steps, tight = 3000, {"kind": "laplace", "scale": 0.1}
     model = wd.DriftingMDP.stationary(random_mdp(SPACE, 4), horizon=steps)
-    agent = wd.UCRL2(SPACE, horizon=steps, delta=DELTA)
-    told = {}
+    agent = {
+        "ucrl2": lambda: wd.UCRL2(SPACE, horizon=steps, delta=DELTA),
+        "ucrl2b": lambda: wd.UCRL2B(SPACE, horizon=steps, delta=DELTA),
+        "window": lambda: wd.SWUCRL2CW(SPACE, horizon=steps, window=900, widening=0.1, radii=tight),
+        "restarts": lambda: wd.RestartedUCRL2(SPACE, horizon=steps, restarts=[65, 1601]),
+    }[kind]()
+    told, early = {}, 0
     while agent.t <= steps:
-        wd.run(model, agent, seed=1, steps=1000)
+        wd.run(model, agent, seed=1, steps=10)
         said = [agent.explain(s) for s in range(3)]
-        same = told.setdefault(agent.n_episodes, said)
-        for one, first in zip(said, same, strict=True):
-            assert (one.counted >= one.start) == (one.counted > first.counted)
-            assert ("the episode is long" in str(one)) == (one.counted >= one.start)
-            for a, b in zip(one.actions, first.actions, strict=True):
-                fixed = ("visits", "mean_reward", "reward_radius", "optimistic_reward", "tied")
-                assert [getattr(a, x) for x in fixed] == [getattr(b, x) for x in fixed]
-                assert a.chosen == b.chosen
-                assert a.tied or not a.chosen
-                assert a.value == pytest.approx(a.optimistic_reward + a.expected + a.bonus)
-            asked += one.counted >= one.start
-        again = wd.UCRL2.from_state(agent.state())
+        region = agent.region()
+        start, counts = told.setdefault(agent.n_episodes, (said, agent.region()))
+        assert said == start
+        assert (region.p_hat != counts.p_hat).nnz == 0
+        again = type(agent).from_state(agent.state())
         assert [again.explain(s) for s in range(3)] == said
-    assert asked >= 12  # looks at such an episode, three states each
+        assert again.state() == agent.state()
+        early += (agent._window.transitions != agent._window.planned).nnz > 0
+    assert early > 20  # looks at an episode whose samples have been counted
+
+
+def test_a_plan_that_was_kept_apart_may_be_damaged(monkeypatch):
+    monkeypatch.setattr("windage.learn.window._BATCH", 64)
+    model = wd.DriftingMDP.stationary(random_mdp(SPACE, 4), horizon=3000)
+    agent = wd.UCRL2(SPACE, horizon=3000, delta=DELTA)
+    wd.run(model, agent, seed=1, steps=2900)
+    window, saved = agent._window, agent._window.saved()
+    keys, counts = saved["planned_key"], saved["planned_count"]
+    for wrong in (
+        {"planned_key": keys[::-1].copy()},
+        {"planned_key": keys + 1000},
+        {"planned_key": keys[1:]},
+        {"planned_key": keys.astype(float)},
+        {"planned_count": -counts},
+        {"planned_count": counts * 3000},
+    ):
+        empty = Window(SPACE, longest=3000)
+        with pytest.raises(StateError, match="planned_"):
+            empty.restore(saved | wrong)
+    with pytest.raises(StateError, match="planned_key"):
+        Window(SPACE).restore(saved)  # of an agent whose episodes cannot last that long
+    empty = Window(SPACE, longest=3000)
+    empty.restore(saved)
+    assert (empty.planned != window.planned).nnz == 0
 
 
 def test_regions_are_the_sets_of_the_episode():

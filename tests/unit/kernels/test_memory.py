@@ -9,6 +9,7 @@ import pytest
 
 from tests.unit.kernels.test_random import literal_mix
 from windage.kernels import memory as kernel
+from windage.kernels.gather import gather
 from windage.kernels.memory import CELLS, CHANGED, COUNTED, DROPPED, TAKEN
 from windage.kernels.plan import BOUND, FREE, LEFT_OUT, spread
 from windage.learn import window as module
@@ -194,7 +195,7 @@ def test_gather_writes_p_hat_of_the_wanted_pairs(storage):
     kernel.commit(memory)
     plan = blank_plan(space, 28)
     plan.pairs["kind"] = [BOUND, LEFT_OUT, BOUND, FREE, BOUND, BOUND, BOUND]
-    kernel.gather(memory, plan)  # the last pair was never visited
+    gather(memory, plan)  # the last pair was never visited
     spread(plan)
     visits = Counter(pair for pair, _, _ in history[-30:])
     cells = Counter((pair, after) for pair, _, after in history[-30:])

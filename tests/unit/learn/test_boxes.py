@@ -16,7 +16,7 @@ from scipy.optimize import linprog
 import windage as wd
 from windage.errors import InputError
 from windage.kernels import evi as kernel
-from windage.kernels.memory import gather, gather_boxes
+from windage.kernels.gather import gather, gather_boxes
 from windage.learn import window as storage
 from windage.learn.boxes import BoxRegion
 from windage.learn.confidence import ConfidenceRegion, blank_plan
