@@ -278,7 +278,7 @@ def test_bad_input(call, field):
     "width",
     [
         lambda worlds: _width(stats.aggregate(worlds, "mean")),
-        lambda worlds: _width(stats.improvement(worlds, {name: Y for name in worlds})),
+        lambda worlds: _width(stats.improvement(worlds, dict.fromkeys(worlds, Y))),
         lambda worlds: float(np.ptp([(p := stats.profile(worlds, [0.5])).low, p.high])),
     ],
     ids=["aggregate", "improvement", "profile"],
