@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import index
 from typing import Any
 
 import gymnasium
@@ -102,8 +103,8 @@ class DriftingEnv(gymnasium.Env[Any, Any]):
         world = self._simulator
         if world is None:
             raise CallOrderError("there is no state yet", field="step", fix="call reset() first")
-        if self._nearest and action > (last := self._last_action[world.state]):
-            action = last
+        if self._nearest:
+            action = self._offered(world.state, action)
         reward, state = world.step(action)
         mask = self._masks[state]
         if self._masked is not None:
@@ -117,6 +118,15 @@ class DriftingEnv(gymnasium.Env[Any, Any]):
         if self.tell_mean:
             info["mean_reward"] = world.mean_reward
         return state, reward, False, world.t > self._horizon, info
+
+    def _offered(self, state: int, action: Any) -> Any:
+        """Return the last action of a state in place of those beyond; what is none is left so."""
+        last: int = self._last_action[state]
+        try:
+            is_beyond = not isinstance(action, bool) and index(action) > last
+        except TypeError:
+            return action
+        return last if is_beyond else action
 
     def render(self) -> str | None:
         """Return one line on where the world stands, or nothing without a render mode."""

@@ -147,7 +147,7 @@ class Session(Holder):
             unnoted = self.by_fallback - self._noted[-1][1]
             if unnoted:
                 more = f"{unnoted} decisions were made by the fallback"
-                journal.reject(base.agent, "fallback", more)
+                journal.remark(base.agent, "fallback", more)
             n = journal.append(base.agent, DECIDED, state=s, action=action, key=key)
             life.pending = Pending(n, s, action)
             if unnoted:

@@ -50,6 +50,7 @@ class Writer(Journal):
         self._failed: sqlite3.Error | None = None
         self._touched: list[Touched] = []
         self._rows: list[tuple[Any, ...]] = []  # appended, and not given to SQLite yet
+        self._refused: list[tuple[int, str, str]] = []  # in this block; they outlive its failure
         self._pid = os.getpid()
         require_place(self.path)
         self._head = Head(self.path)
@@ -104,7 +105,7 @@ class Writer(Journal):
                 return
             before = (self.n, self.chain)
             try:
-                self._is_open, self._failed, self._rows = True, None, []
+                self._is_open, self._failed, self._rows, self._refused = True, None, [], []
                 self._touched = [] if who is None else [who]
                 self._execute("BEGIN IMMEDIATE")
                 yield
@@ -118,6 +119,8 @@ class Writer(Journal):
                     self._settle()
             except BaseException:
                 self._undo(before)
+                self._is_open = False
+                self._refuse_again()
                 raise
             finally:
                 self._is_open = False
@@ -224,7 +227,21 @@ class Writer(Journal):
         self._execute(query, (agent, step))
 
     def reject(self, agent: int, what: str, problem: str) -> None:
-        """Count feedback that was refused; the chain and all agents stay as they are."""
+        """Count feedback that was refused, even if the block it came in is taken back."""
+        if self._is_inside():
+            self._refused.append((agent, what, problem))
+        self.remark(agent, what, problem)
+
+    def _refuse_again(self) -> None:
+        """Count what was refused in a block that has just been taken back."""
+        refused, self._refused = self._refused, []
+        if refused:
+            with suppress(JournalError), self.writing():  # no room: the error is on its way
+                for one in refused:
+                    self.remark(*one)
+
+    def remark(self, agent: int, what: str, problem: str) -> None:
+        """Note something that is no event; the chain and all agents stay as they are."""
         with self.writing():
             self._execute(
                 "INSERT INTO rejected (agent, at, what, problem) VALUES (?, ?, ?, ?)",

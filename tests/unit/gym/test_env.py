@@ -117,8 +117,14 @@ def test_forbidden_actions_are_refused_or_moved_to_the_nearest():
     for one in (near, exact):
         one.reset(seed=4, options={"state": 0})
     assert near.step(2)[:2] == exact.step(1)[:2]
-    with pytest.raises(wd.InputError, match="action"):
-        near.step(-1)
+    near.reset(seed=4, options={"state": 0})
+    exact.reset(seed=4, options={"state": 0})
+    assert near.step(np.array(2))[:2] == exact.step(1)[:2], "as a vector hands them on"
+    near.reset(options={"state": 2})
+    for none in (-1, "1", None, 1.5, True):
+        with pytest.raises(wd.InputError, match="action"):
+            near.step(none)
+    assert near.t == 1
 
 
 def test_resets_without_a_seed_bring_new_noise_and_the_same_start_of_the_drift():

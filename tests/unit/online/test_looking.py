@@ -178,6 +178,23 @@ def test_status_counts_what_happened(path):
     assert status(path).writer is None
 
 
+def test_what_was_refused_in_a_round_that_is_taken_back_is_counted(path):
+    """A round counts as a whole; that somebody sent nonsense is worth knowing all the same."""
+    with wd.online.open(path, {name: swucrl() for name in "ab"}) as fleet:
+        d = fleet.decide({"a": 0, "b": 0})
+        events = fleet.journal.n
+        with pytest.raises(wd.InputError, match="next_state"):
+            fleet.observe({"a": (d["a"].id, 0.5, 1), "b": (d["b"].id, 0.5, 9)})
+        with pytest.raises(wd.InputError, match="reward"), fleet.batch():
+            fleet["b"].observe(d["b"].id, float("nan"), 1)
+        with fleet.batch(), pytest.raises(wd.InputError, match="id"):
+            fleet["a"].observe(999, 0.5, 1)
+        assert fleet.journal.n == events
+    found = wd.online.status(path).agents
+    assert [(one.learned, one.rejected) for one in found] == [(0, 1), (0, 2)]
+    assert wd.online.verify(path).is_sound
+
+
 def test_the_export_has_a_row_for_every_decision(path, tmp_path):
     told = busy_journal(path)
     assert export(path, tmp_path / "out" / "all.parquet") == 61
