@@ -3,12 +3,15 @@
 The log is cut into K blocks of time. In each, the estimate of a pair is that of its visits there
 and of some visits' worth of its mean over the whole log. K, and how many visits that is, are chosen
 by how well the model of every second stretch of steps (of 256) predicts the other stretches, for
-rewards and for transitions apart: one may move while the other stands still.
+rewards and for transitions apart: one may move while the other stands still. The best of many
+choices looks better than one block even if nothing moves, so one block it stays unless it is beaten
+by more than twice the standard error of the difference.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -26,9 +29,13 @@ __all__ = ["Fit", "fit"]
 Reals = NDArray[np.float64]
 
 _BORROWED = (2.0, 10.0, 50.0)
+_ALL = 1e6  # one block may be as smooth as the means that finer blocks borrow
 _FINEST = 64
 _DENSE = 1 << 24  # numbers in all knots together: larger models are sparse
 _SMALLEST = 1e-4  # variance of a reward in [0, 1]
+_ERRORS = (
+    2.0  # standard errors by which a model that moves must predict better than one that stands
+)
 
 
 class Fit(NamedTuple):
@@ -65,24 +72,44 @@ def fit(log: Log, blocks: int | None = None, counted: Blocks | None = None) -> F
             fix="one of " + ", ".join(map(str, choices)),
         )
     allowed = [blocks] if blocks else choices
-    reward = _choose(counted, _reward_score, allowed)
+    spread = counted.variances(_SMALLEST)  # one for all choices: else few visits decide by theirs
+    reward = _choose(counted, partial(_reward_score, spread), allowed)
     transition = _choose(counted, _transition_score, allowed)
     return Fit(_model(log, counted, reward, transition), reward, transition)
 
 
 def _choose(
-    blocks: Blocks, score: Callable[[Blocks, Blocks, float], float], choices: list[int]
+    blocks: Blocks, score: Callable[[Blocks, Blocks, float], Reals], choices: list[int]
 ) -> Choice:
     """Return the number of blocks, and what to borrow, that predict best; the fewest of equals."""
-    scored: dict[tuple[int, float], float] = {}
+    scored: dict[tuple[int, float], Reals] = {}
+    halves = [blocks.every_second(first) for first in (0, 1)]
+    one, other = (half.merged(min(blocks.count, _FINEST)) for half in halves)
     for K in choices:
-        one, other = (blocks.every_second(first).merged(K) for first in (0, 1))
-        for borrowed in _BORROWED:
-            both = score(one, other, borrowed) + score(other, one, borrowed)
+        ones, others = (half.merged(K) for half in halves)
+        for borrowed in _worths(K):
+            both = score(ones, other, borrowed) + score(others, one, borrowed)
             scored[K, borrowed] = both / blocks.visits.sum()
-    K, borrowed = max(scored, key=lambda choice: (scored[choice], -choice[0]))
-    best = {k: max(scored[k, borrow] for borrow in _BORROWED) for k in choices}
-    return Choice(K, borrowed, {k: best[k] - best[choices[0]] for k in choices})
+    best = {
+        K: max(((K, borrow) for borrow in _worths(K)), key=lambda choice: scored[choice].sum())
+        for K in choices
+    }
+    found = max(best.values(), key=lambda choice: (scored[choice].sum(), -choice[0]))
+    still = best[choices[0]]
+    gained = {K: scored[choice] - scored[still] for K, choice in best.items()}
+    if gained[found[0]].sum() <= _ERRORS * _error(gained[found[0]]):
+        found = still
+    return Choice(*found, {K: float(gain.sum()) for K, gain in gained.items()})
+
+
+def _worths(blocks: int) -> tuple[float, ...]:
+    """Return how many visits' worth of the whole log's mean so many blocks may borrow."""
+    return (*_BORROWED, _ALL) if blocks == 1 else _BORROWED
+
+
+def _error(parts: Reals) -> float:
+    """Return the standard error of a sum of parts that do not hang together."""
+    return float(parts.std(ddof=1) * np.sqrt(parts.size)) if parts.size > 1 else 0.0
 
 
 def _means(blocks: Blocks, borrowed: float) -> Reals:
@@ -101,18 +128,21 @@ def _chances(blocks: Blocks, borrowed: float) -> Reals:
     return np.asarray((blocks.moves + borrowed * row) / (blocks.visits + borrowed)[:, pair])
 
 
-def _reward_score(seen: Blocks, other: Blocks, borrowed: float) -> float:
-    """Return how well rewards that were seen predict others, in natural logarithms."""
-    variance = seen.variances(_SMALLEST)
-    m = _means(seen, borrowed)
-    error = (other.squares - 2 * m * other.sums + m**2 * other.visits).sum(axis=0)
-    density = error / variance + other.visits.sum(axis=0) * np.log(variance)
-    return -0.5 * float(density.sum())
+def _reward_score(variance: Reals, seen: Blocks, other: Blocks, borrowed: float) -> Reals:
+    """Return how well rewards that were seen predict those of each other block, in logarithms."""
+    m = _at(other, _means(seen, borrowed))
+    error = other.squares - 2 * m * other.sums + m**2 * other.visits
+    return np.asarray(-0.5 * (error / variance + other.visits * np.log(variance)).sum(axis=1))
 
 
-def _transition_score(seen: Blocks, other: Blocks, borrowed: float) -> float:
-    """Return how well moves that were seen predict others, in natural logarithms."""
-    return float((other.moves * np.log(_chances(seen, borrowed))).sum())
+def _transition_score(seen: Blocks, other: Blocks, borrowed: float) -> Reals:
+    """Return how well moves that were seen predict those of each other block, in logarithms."""
+    return np.asarray((other.moves * _at(other, np.log(_chances(seen, borrowed)))).sum(axis=1))
+
+
+def _at(blocks: Blocks, values: Reals) -> Reals:
+    """Return values of some blocks of time in each of the finer blocks they are made of."""
+    return np.repeat(values, blocks.count // values.shape[0], axis=0)
 
 
 def _model(log: Log, blocks: Blocks, reward: Choice, transition: Choice) -> DriftingMDP:

@@ -287,6 +287,26 @@ def test_of_a_world_that_stands_still_the_model_does_too():
     assert fit(simulated(still(8000), seed=1), blocks=8).blocks == 8
 
 
+def test_chance_does_not_move_the_model_of_a_short_log():
+    """The best of many choices predicts a bit better than one block, by chance, in most logs."""
+    moving = np.zeros(2)
+    for seed in range(40):
+        made = fit(simulated(still(200, seed), seed))
+        moving += [made.reward.blocks > 1, made.transition.blocks > 1]
+    assert (moving <= 8).all()  # P(more) < 1e-6 if each moves in one log of twenty-five
+
+
+def test_a_jump_moves_the_model_of_a_short_log():
+    """The power of the rule: in most logs of 400 steps a jump in the middle is seen."""
+    seen = 0
+    for seed in range(20):
+        models = [wd.MDP(base().space, np.full(base().rewards.size, r), base().transitions)
+                  for r in (0.2, 0.8)]  # fmt: skip
+        world = wd.DriftingMDP.blend(models, wd.schedules.Steps([201], [0, 1]), horizon=400)
+        seen += fit(simulated(world, seed)).reward.blocks > 1
+    assert seen >= 18
+
+
 def test_half_a_model_may_move_while_the_other_stands_still():
     first, second = base(), base(7)
     moving = wd.MDP(first.space, second.rewards, first.transitions)
