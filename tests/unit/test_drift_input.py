@@ -197,3 +197,13 @@ def test_a_refusal_changes_nothing():
             ask()
     assert repr(model.budgets()) == before
     assert model.name is None
+
+
+def test_what_a_function_raises_is_told_with_its_time_and_its_cause():
+    def answer(t):
+        return ([0.5], [[1.0]]) if t < 3 else {}["price"]
+
+    model = wd.DriftingMDP.from_function(answer, space=wd.StateActions([1]), horizon=5)
+    with pytest.raises(ModelError, match="function at t=3: raised KeyError: 'price'") as caught:
+        model.budgets()
+    assert isinstance(caught.value.__cause__, KeyError)

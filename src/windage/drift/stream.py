@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from windage.drift.tables import Tables, alias_table, join_cells, largest, largest_row
-from windage.errors import ModelError
+from windage.errors import ModelError, WindageError
 from windage.mdp import Transitions, cells_of, check_rewards, check_transitions, freeze
 from windage.spaces import StateActions
 
@@ -138,7 +138,17 @@ class FunctionStream(Stream):
 
     def at(self, t: int) -> Model:
         """Return rewards and transitions at time t, or say what is wrong with the answer."""
-        answer = self.function(t)
+        try:
+            answer = self.function(t)
+        except WindageError:
+            raise
+        except Exception as err:
+            raise ModelError(
+                f"raised {type(err).__name__}: {err}",
+                field="function",
+                where=f"t={t}",
+                fix="let it answer at every t from 1 to T",
+            ) from err
         if not isinstance(answer, tuple) or len(answer) != 2:
             raise ModelError(
                 f"returned {type(answer).__name__}",
