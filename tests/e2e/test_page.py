@@ -126,6 +126,33 @@ def test_the_key_and_the_views_by_keyboard(visit, page_file):
     assert seen.errors == []
 
 
+STOP = """() => {
+  const one = document.activeElement, box = one.getBoundingClientRect();
+  const look = getComputedStyle(one);
+  return one === document.body ? null : {
+    name: (one.ariaLabel || one.textContent || "").trim(),
+    seen: box.width > 0 && box.bottom > 0 && box.top < window.innerHeight,
+    outlined: look.outlineStyle !== "none" && parseFloat(look.outlineWidth) >= 2,
+  };
+}"""
+
+
+def test_every_stop_of_the_keyboard_has_a_name_and_is_seen(visit, page_file):
+    page = visit(page_file).page
+    page.evaluate("document.documentElement.style.scrollBehavior = 'auto'")
+    stops = []
+    for _ in range(300):
+        page.keyboard.press("Tab")
+        stop = page.evaluate(STOP)
+        if stop is None:  # behind the last one
+            break
+        stops.append(stop)
+    assert 30 < len(stops) < 300, "it is a trap, or there is nothing to reach"
+    assert [
+        stop for stop in stops if not (stop["name"] and stop["seen"] and stop["outlined"])
+    ] == []
+
+
 def test_tables_sort_by_value_and_download_as_csv(opened, rich_study):
     page = opened.page
     table = page.locator("#numbers table").first
