@@ -20,7 +20,7 @@ from windage.worlds import Foreign, FunctionWorld, Problem, Simulator, world_of
 
 __all__ = ["FunctionWorld", "Problem", "Run", "Simulator", "run", "time_of", "world_of"]
 
-_BLOCK = 1 << 15  # steps a compiled loop plays at a time: few looks between, arrays near the cache
+_BLOCK = 1 << 14  # steps a compiled loop plays at a time: its arrays stay in the cache
 
 
 class Player(Protocol):
