@@ -77,8 +77,9 @@ def _measured(study: wd.Study, folder: Path) -> dict[str, float]:
 
 
 def _bare(study: wd.Study, threads: int) -> list[float]:
-    """Make the same runs without a study; returns their rewards in its order."""
+    """Make the same runs without a study, whole seeds first; returns rewards as it lists them."""
     found = plan(study.spec)
+    tasks = sorted(found.tasks.values(), key=lambda task: task.seed)
     model = wd.envs.make("riverswim", horizon=T)
 
     def one(task: Task) -> float:
@@ -86,7 +87,8 @@ def _bare(study: wd.Study, threads: int) -> list[float]:
         return wd.run(model, agent, task.seed, record="totals").total_reward
 
     with ThreadPoolExecutor(threads) as pool:
-        rewards = dict(zip(found.tasks, pool.map(one, found.tasks.values()), strict=True))
+        keys = (task.key for task in tasks)
+        rewards = dict(zip(keys, pool.map(one, tasks), strict=True))
     return [rewards[asked.key] for asked in found.manifest.runs]
 
 

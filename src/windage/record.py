@@ -14,7 +14,7 @@ from windage.agents.base import Agent
 from windage.agents.episodes import Episodes, Planner, no_rows
 from windage.errors import InputError
 from windage.inputs import as_integer, require_memory
-from windage.kernels.play import Block
+from windage.kernels.play import Block, Census
 from windage.kernels.sums import accumulate_both
 from windage.spaces import StateActions
 
@@ -35,7 +35,8 @@ class Run:
     after the last step. With record=k the columns hold the times that are multiples of k; with
     record="totals" they are empty. `mean_rewards` holds r_t(s_t, a_t), what regret is made of; it
     is NaN in a world that does not tell. `episodes` holds those that started in the run, if the
-    agent has episodes. `model` is the `DriftingMDP` it was made in, None for a world that has none:
+    agent has episodes. `census` tells what the agent remembered and when, if that was asked for
+    and it can tell. `model` is the `DriftingMDP` it was made in, None for a world that has none:
     of such a run only the reward is known, no regret. `agent` is the id and configuration of who
     made it, as plain data, None for an agent of one's own.
     """
@@ -55,6 +56,7 @@ class Run:
     total_mean_reward: float
     final_state: int
     episodes: Episodes
+    census: Census | None = field(default=None, repr=False, compare=False)
     model: DriftingMDP | None = field(default=None, repr=False, compare=False)
     agent: dict[str, Any] | None = field(default=None, repr=False, compare=False)
 
@@ -112,7 +114,13 @@ class Tape:
     """Collects blocks of steps into a `Run`."""
 
     def __init__(
-        self, space: StateActions, first: int, steps: int, record: str | int, agent: object = None
+        self,
+        space: StateActions,
+        first: int,
+        steps: int,
+        record: str | int,
+        agent: object = None,
+        census: int | None = None,
     ) -> None:
         self.space = space
         self.first = first
@@ -141,9 +149,23 @@ class Tape:
         self.place = 0
         self.t = first
         self.log = EpisodeTape(agent, None if record == "full" else KEPT_EPISODES)
+        self.agent = agent
+        self.census = None
+        if census is not None and hasattr(agent, "in_memory"):
+            self.census = _blank_census(census, space, first, steps)
+
+    @property
+    def before_census(self) -> int:
+        """How many steps may be played before what the agent remembers must be counted."""
+        if self.census is None:
+            return self.steps
+        return self.census.every - (self.t - 1) % self.census.every
 
     def add(self, block: Block) -> None:
-        """Record the next steps, and the episodes the agent closed in them."""
+        """Record the next steps, and the episodes the agent closed in them.
+
+        The census is taken here if the loop that filled the block does not take it.
+        """
         self.log.add()
         every, place = self.every, self.place
         if every:
@@ -158,6 +180,23 @@ class Tape:
         sums = self.columns[2:, place:]
         accumulate_both(block.rewards, block.means, self.totals, self.t, every, sums)
         self.t += block.states.size
+        if block.census is None and self.census is not None:
+            row, rest = divmod(self.t - 1, self.census.every)
+            if rest == 0:
+                self._count(row - 1 - self.census.before)
+
+    def _count(self, row: int) -> None:
+        """Write into the census what the agent remembers now."""
+        assert self.census is not None
+        found = np.asarray(self.agent.in_memory)  # type: ignore[attr-defined]
+        if found.shape != (self.space.n_pairs,) or found.dtype.kind not in "iu":
+            raise InputError(
+                f"{found.dtype} of shape {found.shape} is no count of samples",
+                field=f"{type(self.agent).__name__}.in_memory",
+                where=f"t={self.t}",
+                fix=f"return one integer for each of the {self.space.n_pairs} pairs",
+            )
+        self.census.counts[row] = found
 
     def finish(
         self, seed: int, state: int, agent: object = None, model: DriftingMDP | None = None
@@ -168,6 +207,8 @@ class Tape:
         start = self.first + (-self.first) % self.every if self.every else 0
         times = start + max(self.every, 1) * np.arange(self.kept, dtype=np.int64)
         rewards, means, cumulative, cumulative_mean = self.columns
+        if self.census is not None:
+            self._count(-1)
         return Run(
             first=self.first,
             steps=self.steps,
@@ -184,9 +225,19 @@ class Tape:
             total_mean_reward=float(self.totals[1].sum()),
             final_state=state,
             episodes=self.log.finish(self.t),
+            census=self.census,
             model=model,
             agent=_maker(agent),
         )
+
+
+def _blank_census(every: int, space: StateActions, first: int, steps: int) -> Census:
+    """Return a census with room for the multiples of `every` in a run, and for its last step."""
+    last = first + steps - 1
+    rows = last // every - (first - 1) // every + (last % every > 0)
+    require_memory(8 * rows * (1 + space.n_pairs), "census", fix="count less often")
+    times = every * ((first - 1) // every + 1 + np.arange(rows, dtype=np.int64))
+    return Census(every, np.minimum(times, last), np.zeros((rows, space.n_pairs), np.int64))
 
 
 def _maker(agent: object) -> dict[str, Any] | None:

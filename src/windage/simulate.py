@@ -44,7 +44,7 @@ def run(
     record: str | int = "full",
     *,
     progress: Callable[[int, int], None] | None = None,
-    every: int | None = None,
+    census: int | None = None,
 ) -> Run:
     """Let an agent act in a world; the agent advances and can be run further.
 
@@ -67,8 +67,9 @@ def run(
         "full", an integer k for every k-th step, or "totals".
     progress
         Called now and then with the steps done and the steps to do.
-    every
-        Call `progress` whenever so many more steps are done, too: the agent can be looked at then.
+    census
+        Count whenever t is a multiple of this, and at the end, how many samples of every pair the
+        agent remembers: `Run.census`. Nothing is counted of one without `in_memory`.
 
     Examples
     --------
@@ -82,19 +83,19 @@ def run(
     _check_agent(problem, agent)
     first = time_of(agent)
     n = _steps_to_play(problem, agent, first, steps)
-    pause = n if every is None else as_integer(every, "every", low=1)
+    room = None if census is None else as_integer(census, "census", low=1)
     if isinstance(problem, DriftingMDP):
         state = _start_state(problem.space, agent, first, start_state)
         simulator = Simulator(problem, seed, state=state, t=first)
-        tape = Tape(problem.space, first, n, record, agent)
+        tape = Tape(problem.space, first, n, record, agent, room)
         if isinstance(agent, Agent) and agent.has_loop():
-            state = _play_compiled(simulator, agent, n, tape, progress, pause)
+            state = _play_compiled(simulator, agent, n, tape, progress)
         else:
-            state = _play_steps(simulator, agent, n, tape, progress, pause)
+            state = _play_steps(simulator, agent, n, tape, progress)
     else:
         state = _start_foreign(problem, first, seed, start_state)
-        tape = Tape(problem.space, first, n, record, agent)
-        state = _play_steps(Foreign(problem, state, first), agent, n, tape, progress, pause)
+        tape = Tape(problem.space, first, n, record, agent, room)
+        state = _play_steps(Foreign(problem, state, first), agent, n, tape, progress)
     model = problem if isinstance(problem, DriftingMDP) else getattr(problem, "model", None)
     return tape.finish(seed, state, agent, model)
 
@@ -119,13 +120,14 @@ def _play_compiled(
     steps: int,
     tape: Tape,
     progress: Callable[[int, int], None] | None,
-    pause: int,
 ) -> int:
-    buffer = Block.empty(min(steps, _BLOCK))
+    buffer = Block.empty(min(steps, _BLOCK), tape.census if agent.counts_in_loop else None)
     done, state = 0, simulator.state
     while done < steps:
         world = simulator.world(min(_BLOCK, steps - done))
-        ahead = min(steps - done, pause - done % pause, buffer.states.size)
+        ahead = min(steps - done, buffer.states.size)
+        if buffer.census is None:
+            ahead = min(ahead, tape.before_census)
         block = buffer.head(min(world.last - simulator.t + 1, ahead))
         n = block.states.size
         with agent.in_step():
@@ -147,12 +149,11 @@ def _play_steps(
     steps: int,
     tape: Tape,
     progress: Callable[[int, int], None] | None,
-    pause: int,
 ) -> int:
     buffer = Block.empty(min(steps, 1 << 10))
     done = 0
     while done < steps:
-        block = buffer.head(min(buffer.states.size, steps - done, pause - done % pause))
+        block = buffer.head(min(buffer.states.size, steps - done, tape.before_census))
         for i in range(block.states.size):
             if i % RECENT == 0:
                 tape.log.add()  # an agent played by hand remembers no more

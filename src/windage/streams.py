@@ -9,6 +9,7 @@ builds a model takes `stream(seed, purpose)`, an ordinary NumPy generator.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 
 import numpy as np
@@ -25,6 +26,11 @@ def key(seed: int, purpose: str) -> NDArray[np.uint64]:
     >>> bool((key(7, "rewards") == key(7, "rewards")).all())
     True
     """
+    return _key(as_seed(seed), as_name(purpose, "purpose"))
+
+
+@functools.lru_cache(maxsize=256)  # a run asks for the same few again and again
+def _key(seed: int, purpose: str) -> NDArray[np.uint64]:
     words = np.frombuffer(_digest(seed, purpose, 0)[:16], dtype="<u8").astype(np.uint64)
     words.flags.writeable = False
     return words

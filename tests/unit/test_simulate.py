@@ -325,24 +325,59 @@ def test_worlds_of_the_users_own_are_reset_and_start_where_they_start():
     assert wd.run(Coin(), agent, seed=3, start_state=1).states[0] == 1
 
 
-@pytest.mark.parametrize("compiled", [True, False])
-def test_an_agent_can_be_looked_at_every_so_many_steps(compiled):
-    model = BUILDERS["knots"]()
-    plain = wd.run(model, random_agent(model))
-    seen = []
+REMEMBERING = {
+    "swucrl2-cw": {"window": 70, "widening": 0.1},
+    "ucrl2": {},
+    "ucrl2-restarts": {"restarts": [100, 101, 333]},
+    "borl": {"block_length": 130},
+    "sw-psrl": {"window": 70},
+    "multi-scale": {"reward_range": (0, 1)},
+    "multi-scale-guarded": {"reward_range": (0, 1)},
+}
 
-    class Asked(wd.agents.RandomAgent):
-        def _choose(self, state):
-            return super()._choose(state)
 
-    agent = random_agent(model) if compiled else Asked(SPACE, horizon=T)
-    run = wd.run(model, agent, progress=lambda done, steps: seen.append((done, agent.t)), every=7)
-    assert (run.rewards == plain.rewards).all()
-    assert [done for done, _ in seen if done % 7 == 0] == list(range(7, T + 1, 7))
-    assert seen[-1] == (T, T + 1)
-    assert all(t == done + 1 for done, t in seen)
-    with pytest.raises(InputError, match="every: 0 is not"):
-        wd.run(model, random_agent(model), every=0)
+@pytest.mark.parametrize("id", REMEMBERING)
+@pytest.mark.parametrize("by_hand", [False, True])
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_the_census_counts_what_an_agent_played_by_hand_remembers(id, by_hand):
+    model = wd.envs.make("riverswim", horizon=500)
+
+    def made():
+        return wd.agents.make(id, model.space, horizon=500, **REMEMBERING[id])
+
+    agent, twin = made(), made()
+    if by_hand:
+        agent.has_loop = lambda: False
+    parts = [wd.run(model, agent, seed=3, steps=n, census=40) for n in (90, 410)]
+    assert [part.census.times.tolist() for part in parts] == [
+        [40, 80, 90],
+        [*range(120, 500, 40), 500],
+    ]
+    simulator, state, remembered = Simulator(model, seed=3), 0, {}
+    for t in range(1, 501):
+        action = twin.act(state)
+        reward, after = simulator.step(action)
+        twin.observe(state, action, reward, after)
+        state, remembered[t] = after, twin.in_memory.tolist()
+    for part in parts:
+        counts = part.census.counts.tolist()
+        assert counts == [remembered[t] for t in part.census.times.tolist()]
+    assert sum(remembered[40]) > 0
+
+
+def test_a_census_is_taken_of_those_who_can_tell():
+    model = wd.envs.make("riverswim", horizon=100)
+    assert wd.run(model, random_agent(model), census=10).census is None
+    learner = wd.agents.make("ucrl2", model.space, horizon=100)
+    assert wd.run(model, learner, steps=50).census is None
+    with pytest.raises(InputError, match="census: 0 is not"):
+        wd.run(model, learner, census=0)
+
+    class Odd(wd.agents.RandomAgent):
+        in_memory = (1, 2)
+
+    with pytest.raises(InputError, match=r"Odd.in_memory at t=11: .* each of the 12 pairs"):
+        wd.run(model, Odd(model.space, horizon=100), census=10)
 
 
 def test_a_class_is_no_agent():

@@ -58,6 +58,8 @@ class Agent(ABC):
     """How its regret is bounded, in words."""
     source: ClassVar[str] = ""
     """Where it comes from."""
+    counts_in_loop: ClassVar[bool] = False
+    """Whether `play` takes the census of a block; others are stopped to count `in_memory`."""
     fixed: ClassVar[tuple[str, ...]] = ()
     """Parameters of the class above that this one decides itself."""
 

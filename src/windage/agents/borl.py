@@ -84,6 +84,7 @@ class BORL(Blockwise):
     covers_drift: ClassVar[bool | None] = True
     bound: ClassVar[str] = "D (B_r + B_p + 1)^(1/4) S^(2/3) A^(1/2) T^(3/4), up to logs"
     source: ClassVar[str] = "Cheung, Simchi-Levi, Zhu 2020, Theorem 2"
+    counts_in_loop: ClassVar[bool] = True  # its learners do
     default_radii: ClassVar[str] = "paper"
     learner_kind: ClassVar[type[SWUCRL2CW]] = SWUCRL2CW
     """What acts in a block."""

@@ -55,6 +55,7 @@ class EpisodicAgent(Agent):
 
     replays: ClassVar[bool] = True
     """Whether `kernels.replay` takes in a history for it: nobody else decides or learns with it."""
+    counts_in_loop: ClassVar[bool] = True
     _explains: ClassVar[bool] = False
     """Whether it can be asked what its episode was planned with, however long that lasts."""
 
@@ -179,7 +180,20 @@ class EpisodicAgent(Agent):
 
         self._make_room(block.states.size)
         self._make_room_to_log(block.states.size)
-        state, n, how = learner.play(self._learner, world, state, self.t, *block)
+        if block.census is None:
+            state, n, how = learner.play(self._learner, world, state, self.t, *block.columns)
+        else:
+            every, _, counts = block.census
+            state, n, how = learner.play_counted(
+                self._learner,
+                world,
+                state,
+                self.t,
+                *block.columns,
+                every,
+                block.census.before,
+                counts,
+            )
         notices.scale(self)
         notices.draws(self)
         if self._learner.rules.rounded and n > 0:

@@ -86,7 +86,7 @@ class _Anchor(SWUCRL2CW):
         self._make_room_to_log(block.states.size)
         self.thinker.make_room(block.states.size)
         made, clock = self.guarded, self.thinker.t
-        state, n, how = guarded.play(made, world, state, self.t, clock, *block)
+        state, n, how = guarded.play(made, world, state, self.t, clock, *block.columns)
         if how != PLAYED:
             self.last_state = int(state)
             self.t += n
@@ -128,6 +128,7 @@ class MultiScaleGuarded(BORL):
     bound: ClassVar[str] = "the order of BORL's, argued in docs/paper/guarded.md"
     source: ClassVar[str] = "windage, docs/paper/guarded.md"
     fixed: ClassVar[tuple[str, ...]] = ("ties", "slack", "carry_window")
+    counts_in_loop: ClassVar[bool] = False
     constants: ClassVar[Constants] = Constants()
     learner_kind: ClassVar[type[SWUCRL2CW]] = _Anchor
 

@@ -104,7 +104,7 @@ class InformedAgent(Agent):
         while done < block.states.size:
             first, table = self._stretch(t)
             n = min(first + len(table) - t, block.states.size - done)
-            part = (array[done : done + n] for array in block)
+            part = (array[done : done + n] for array in block.columns)
             state = int(play_policies(world, table, first, state, t, *part))
             t, done = t + n, done + n
         return state

@@ -48,7 +48,7 @@ class LoopAgent(Agent):
     def play(self, world: World, state: int, block: Block) -> int:
         """Play a whole block in one compiled loop; returns the state it ends in."""
         _, _, play = self._kernels()
-        after, n = play(self._table, world, state, self.t, *block)
+        after, n = play(self._table, world, state, self.t, *block.columns)
         self._look_back()
         if n < block.states.size:
             raise self._scale.refusal(float(block.rewards[n]), self.t + n)

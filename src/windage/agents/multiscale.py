@@ -126,7 +126,7 @@ class MultiScale(Agent):
         from windage.kernels import multiscale
 
         self._thinker.make_room(block.states.size)
-        state, n = multiscale.play(self._thinker.kernel, world, state, self.t, *block)
+        state, n = multiscale.play(self._thinker.kernel, world, state, self.t, *block.columns)
         if n < block.states.size:
             raise undeclared(float(block.rewards[n]), self._scale, self.t + n)
         return int(state)

@@ -219,7 +219,8 @@ class Relay(Agent):
     @property
     def in_memory(self) -> NDArray[np.int64]:
         """How many samples of every pair whoever acts remembers now; none if it has no memory."""
-        found: NDArray[np.int64] = getattr(self._runner, "in_memory", np.empty(0, np.int64))
+        nothing = np.zeros(self.space.n_pairs, np.int64)
+        found: NDArray[np.int64] = getattr(self._runner, "in_memory", nothing)
         return found
 
     @property

@@ -44,6 +44,12 @@ class RandomAgent(Agent):
 
         return int(
             play_uniform(
-                world, self.space.offsets, self.space.counts, self._key, state, self.t, *block
+                world,
+                self.space.offsets,
+                self.space.counts,
+                self._key,
+                state,
+                self.t,
+                *block.columns,
             )
         )

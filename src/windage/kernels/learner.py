@@ -27,6 +27,7 @@ from windage.kernels.memory import (
     CELLS,
     RESTARTS,
     commit,
+    contents,
     next_restart,
     origin,
     settle,
@@ -338,3 +339,22 @@ def play(learner, world, state, t, states, pairs, rewards, means):
         state = after
         t += 1
     return state, states.size, PLAYED
+
+
+@compiled
+def play_counted(learner, world, state, t, states, pairs, rewards, means, every, before, counts):
+    """`play`, and count what is remembered whenever the world's time is a multiple of `every`."""
+    done = 0
+    while done < states.size:
+        past = t + world.ahead + done - 1  # steps of the world that have been
+        last = min(states.size, done + every - past % every)
+        state, n, how = play(
+            learner, world, state, t + done,
+            states[done:last], pairs[done:last], rewards[done:last], means[done:last],
+        )  # fmt: skip
+        if how != PLAYED:
+            return state, done + n, how
+        if (past + n) % every == 0:
+            contents(learner.memory, counts[(past + n) // every - 1 - before])
+        done = last
+    return state, done, PLAYED

@@ -125,6 +125,27 @@ def commit(memory):
         clock[DROPPED] = taken - memory.window
 
 
+@compiled
+def contents(memory, counts):
+    """Write how many samples of every pair are remembered now, counted already or not."""
+    taken, counted, dropped = memory.clock[TAKEN], memory.clock[COUNTED], memory.clock[DROPPED]
+    for p in range(counts.size):
+        counts[p] = memory.counts[p]["visits"]
+    for i in range(memory.clock[RESTARTS], memory.restarts.size):
+        first = memory.restarts[i] + memory.clock[AHEAD] - 1
+        if first > taken:
+            break
+        for p in range(counts.size):
+            counts[p] = 0  # all before it is forgotten, though nobody has counted since
+        counted = first
+        dropped = first
+    for k in range(counted, taken):
+        counts[memory.ring[k % memory.ring.size]["pair"]] += 1
+    if memory.window > 0:
+        for k in range(dropped, taken - memory.window):
+            counts[memory.ring[k % memory.ring.size]["pair"]] -= 1
+
+
 @inlined
 def next_restart(memory):
     """Return the time at which everything will be forgotten next."""

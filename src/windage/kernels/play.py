@@ -16,6 +16,22 @@ from windage.kernels.random import bits, split
 from windage.kernels.world import AHEAD, draw_noise, land, step
 
 
+class Census(NamedTuple):
+    """How many samples of every pair an agent remembered, counted every so many steps of a run.
+
+    The last time is that of the run's last step, whether it is a multiple of `every` or not.
+    """
+
+    every: int
+    times: NDArray[np.int64]
+    counts: NDArray[np.int64]  # [times, pairs]
+
+    @property
+    def before(self) -> int:
+        """How many multiples of `every` lie before the first time."""
+        return int(self.times[0] - 1) // self.every
+
+
 class Block(NamedTuple):
     """Consecutive steps of a run, as a compiled loop fills them."""
 
@@ -23,11 +39,19 @@ class Block(NamedTuple):
     pairs: NDArray[np.int64]
     rewards: NDArray[np.float64]
     means: NDArray[np.float64]
+    census: Census | None = None  # of the whole run, for loops that count what they remember
+
+    @property
+    def columns(
+        self,
+    ) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
+        """What every loop fills."""
+        return self[:4]
 
     @classmethod
-    def empty(cls, n: int) -> Block:
+    def empty(cls, n: int, census: Census | None = None) -> Block:
         """Return room for n steps."""
-        return cls(np.empty(n, np.int32), np.empty(n, np.int64), np.empty(n), np.empty(n))
+        return cls(np.empty(n, np.int32), np.empty(n, np.int64), np.empty(n), np.empty(n), census)
 
     def head(self, n: int) -> Block:
         """Return the first n steps, sharing memory."""
@@ -36,7 +60,8 @@ class Block(NamedTuple):
     def part(self, first: int, last: int) -> Block:
         """Return the steps from `first` up to before `last`, sharing memory."""
         here = slice(first, last)
-        return Block(self.states[here], self.pairs[here], self.rewards[here], self.means[here])
+        states, pairs, rewards, means = self.columns
+        return Block(states[here], pairs[here], rewards[here], means[here], self.census)
 
 
 @inlined

@@ -178,20 +178,10 @@ class Window:
     @property
     def contents(self) -> NDArray[np.int64]:
         """How many samples of every pair are remembered now, counted already or not."""
-        from windage.kernels.memory import AHEAD, COUNTED, DROPPED, RESTARTS, TAKEN
+        from windage.kernels.memory import contents
 
-        m = self.memory
-        taken, counted, dropped = (int(m.clock[i]) for i in (TAKEN, COUNTED, DROPPED))
-        found = self.visits
-        due = self.restarts[m.clock[RESTARTS] :] + m.clock[AHEAD] - 1
-        due = due[due <= taken]
-        if due.size > 0:  # all before it is forgotten, though nobody has counted since
-            found[:] = 0
-            counted = dropped = int(due[-1])
-        oldest = dropped if self.width is None else max(dropped, taken - self.width)
-        for first, last, sign in ((counted, taken, 1), (dropped, oldest, -1)):
-            pairs = m.ring["pair"][np.arange(first, last) % m.ring.size]
-            found += sign * np.bincount(pairs, minlength=found.size)
+        found = np.empty(self.space.n_pairs, np.int64)
+        contents(self.memory, found)
         return found
 
     @property

@@ -8,7 +8,6 @@ from __future__ import annotations
 import functools
 import json
 import math
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,17 +17,19 @@ from windage import agents
 from windage.agents.base import Agent
 from windage.record import Run
 from windage.regret import rounding
+from windage.spaces import StateActions
 from windage.study.kinds import Player, World
 
 __all__ = [
     "Gains",
-    "Memory",
     "Stopped",
     "blocks",
+    "census_every",
     "curves",
     "episodes",
     "every",
     "labels",
+    "memory",
     "short",
     "text_of",
     "times_of",
@@ -217,35 +218,20 @@ def forgetting(agent: Any) -> dict[str, Any]:
     }
 
 
-class Memory:
-    """Looks now and then at what an agent remembers, and whether anybody still wants the run."""
+def census_every(world: Any) -> int | None:
+    """Return how many steps lie between two looks at what an agent remembers; None: too much."""
+    few = world.space.n_pairs <= MOST_PAIRS
+    return -(-world.horizon // SNAPSHOTS) if few else None
 
-    def __init__(self, agent: Any, world: Any, stopping: Callable[[], bool]) -> None:
-        self.agent = agent
-        self.space = world.space
-        self.stopping = stopping
-        self.seen = hasattr(agent, "in_memory") and self.space.n_pairs <= MOST_PAIRS
-        self.every = -(-world.horizon // SNAPSHOTS) if self.seen else None
-        self.times: list[int] = []
-        self.counts: list[list[int]] = []
 
-    def look(self, done: int, steps: int) -> None:
-        """Take note of what is remembered, or raise `Stopped`."""
-        if self.stopping():
-            raise Stopped
-        if self.every is not None and (done % self.every == 0 or done == steps):
-            self.times.append(done)
-            self.counts.append(self.agent.in_memory.tolist())
-
-    def columns(self) -> dict[str, Any]:
-        """Return what was remembered when, and the names of the pairs."""
-        space = self.space
-        pairs = range(space.n_pairs) if self.times else ()
-        return {
-            "memory_t": self.times,
-            "memory_counts": self.counts,
-            "pair_names": [
-                f"{space.state_name(s)}/{space.action_name(s, a)}"
-                for s, a in ((int(space.state_of[i]), int(space.action_of[i])) for i in pairs)
-            ],
-        }
+def memory(found: Run, space: StateActions) -> dict[str, Any]:
+    """Return what was remembered when, and the names of the pairs; of some agents nothing."""
+    census = found.census
+    if census is None or not census.counts.any():
+        return {"memory_t": [], "memory_counts": [], "pair_names": []}
+    pairs = zip(space.state_of.tolist(), space.action_of.tolist(), strict=True)
+    return {
+        "memory_t": census.times,
+        "memory_counts": census.counts,
+        "pair_names": [f"{space.state_name(s)}/{space.action_name(s, a)}" for s, a in pairs],
+    }

@@ -26,13 +26,15 @@ from windage.regret import gain_sums
 from windage.simulate import run
 from windage.study.columns import (
     Gains,
-    Memory,
+    Stopped,
     blocks,
+    census_every,
     curves,
     episodes,
     every,
     forgetting,
     labels,
+    memory,
     short,
     text_of,
     times_of,
@@ -69,10 +71,9 @@ def play(task: Task, gains: Gains | None, stopping: Callable[[], bool] = lambda:
     with _not_ending(), listening() as heard:
         world = task.world.make()
         agent = task.player.make(world, task.seed)
-        memory = Memory(agent, world, stopping)
         found = run(
             world, agent, task.seed, record=every(world.horizon),
-            progress=memory.look, every=memory.every,
+            progress=_until(stopping), census=census_every(world),
         )  # fmt: skip
         row = {
             "key": task.key,
@@ -86,7 +87,7 @@ def play(task: Task, gains: Gains | None, stopping: Callable[[], bool] = lambda:
             **curves(found, gains),
             **episodes(found),
             **blocks(agent),
-            **memory.columns(),
+            **memory(found, world.space),
             **forgetting(agent),
         }
     data = encode(row, RUN)
@@ -131,6 +132,16 @@ def gains_of(row: pl.DataFrame) -> Gains:
     """Return what runs are measured by, from the oracle's file."""
     cumulative = row["cumulative"][0].to_numpy()
     return Gains(cumulative, row["total"][0], row["error"][0])
+
+
+def _until(stopping: Callable[[], bool]) -> Callable[[int, int], None]:
+    """Return what a run calls now and then, which ends it when nobody wants it any more."""
+
+    def look(done: int, steps: int) -> None:  # noqa: ARG001
+        if stopping():
+            raise Stopped
+
+    return look
 
 
 @contextlib.contextmanager

@@ -8,6 +8,7 @@ other.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import io
 from pathlib import Path
@@ -116,10 +117,20 @@ def encode(row: dict[str, Any], schema: dict[str, Any]) -> bytes:
 
 
 def _column(name: str, value: Any, kind: Any) -> pl.Series:
-    """Return one cell as a column; an array becomes a list in it."""
+    """Return one cell as a column; an array becomes a list in it, a table a list of lists."""
+    if isinstance(value, list) and not value:
+        return _nothing(name, kind)
     if isinstance(value, np.ndarray):
+        if value.ndim == 2:
+            return pl.Series(name, value).arr.to_list().implode()
         return pl.Series(name, [pl.Series(value, dtype=kind.inner)])
     return pl.Series(name, [value], dtype=kind)
+
+
+@functools.cache
+def _nothing(name: str, kind: Any) -> pl.Series:
+    """Return an empty list as a column: most runs have several."""
+    return pl.Series(name, [[]], dtype=kind)
 
 
 def decode(data: bytes, schema: dict[str, Any], path: Path) -> pl.DataFrame:
