@@ -135,14 +135,12 @@ def configured_restarts(
             field="restarts",
             fix='pass times, a period, "tuned" or "changes"',
         )
-    for name in ("changes", "change_times"):
-        if not hasattr(budgets, name):
-            raise InputError(
-                f'is "{word}", and it is not known how often the model changes',
-                field="restarts",
-                fix="pass budgets=model.budgets(), or restarts=[times]",
-            )
-    if word == "changes":
-        times: NDArray[np.int64] = budgets.change_times  # type: ignore[union-attr]
-        return times
-    return cubic_restarts(budgets.changes, horizon)  # type: ignore[union-attr]
+    found: Any = getattr(budgets, "change_times" if word == "changes" else "changes", None)
+    if found is None:  # asked once: it takes a pass over the model
+        raise InputError(
+            f'is "{word}", and it is not known how often the model changes',
+            field="restarts",
+            fix="pass budgets=model.budgets(), or restarts=[times]",
+        )
+    times: ArrayLike | int = found if word == "changes" else cubic_restarts(found, horizon)
+    return times

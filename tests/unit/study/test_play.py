@@ -128,6 +128,12 @@ def _check_memory(row, run, agent, options):
         assert counts == np.bincount(seen, minlength=space.n_pairs).tolist(), t
 
 
+def test_of_who_remembers_nothing_nothing_is_written_down():
+    (task,) = tasks([{"id": "bob"}])
+    row = row_of(task)
+    assert row["memory_t"] == row["memory_counts"] == row["pair_names"] == []
+
+
 def test_labels_are_honest():
     options = {"window": 90, "widening": 0.25, "radii": {"kind": "paper", "scale": 0.1}}
     (task,) = tasks([{"id": "swucrl2-cw", "ties": "lowest", "slack": 0.5, "delta": 0.1} | options])
