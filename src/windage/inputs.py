@@ -46,7 +46,7 @@ LAST_TIME = 2**40 - 1
 
 _SEED_BITS = 4096
 _SHOWN = 80  # characters of a value in a message
-_LARGE = 1 << 20  # numbers: below that a copy is not worth asking how much memory is free
+_SMALL = 8 << 20  # bytes: up to here it is not worth asking the system how much is free
 
 
 def as_integer(
@@ -164,8 +164,7 @@ def as_floats(values: ArrayLike, field: str) -> NDArray[np.float64]:
         )
     if isinstance(found, np.ma.MaskedArray) and np.ma.is_masked(found):
         raise ModelError("has masked entries", field=field, fix="fill them with numbers")
-    if found.size > _LARGE:
-        require_memory(8.0 * found.size, field, fix="pass a smaller model, or a sparse one")
+    require_memory(8.0 * found.size, field, fix="pass a smaller model, or a sparse one")
     with np.errstate(over="ignore"):  # what becomes infinite is refused where it is looked at
         return np.array(found, dtype=np.float64, subok=False)
 
@@ -343,6 +342,8 @@ def bytes_in_words(size: float) -> str:
 
 def require_memory(size: float, field: str, *, fix: str) -> None:
     """Refuse, before anything is allocated, what this machine's free memory cannot hold."""
+    if size <= _SMALL:
+        return
     free = _free_memory()
     if size > free:
         raise ModelError(

@@ -70,6 +70,14 @@ def test_memory_is_estimated_before_it_is_taken():
     inputs.require_memory(1e3, "x", fix="less")
 
 
+def test_what_is_small_is_taken_without_asking(monkeypatch):
+    """Learners that are made by the thousand would open a file of the system's each time."""
+    monkeypatch.setattr(inputs, "_free_memory", lambda: 0.0)
+    inputs.require_memory(2**23, "x", fix="less")
+    with pytest.raises(ModelError, match=r"would need about 8\.0 MiB of memory, 0 bytes are free"):
+        inputs.require_memory(2**23 + 1, "x", fix="less")
+
+
 @pytest.mark.parametrize(
     ("size", "words"),
     [(0, "0 bytes"), (1023, "1023 bytes"), (2048, "2.0 KiB"), (2**50, "1024.0 TiB")],

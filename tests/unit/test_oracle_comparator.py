@@ -193,6 +193,7 @@ def test_errors_say_what_to_do(monkeypatch):
         found.action(1, 0)
     with pytest.raises(InputError, match="t: 5"):
         finite_horizon(space, lambda t: model, 4, policy=True).action(5, 0)
+    monkeypatch.setattr(inputs, "_SMALL", 0)
     monkeypatch.setattr(inputs, "_free_memory", lambda: 10_000.0)
     with pytest.raises(ModelError, match=r"policy: would need about 15\.6 KiB"):
         finite_horizon(space, lambda t: model, 2000, policy=True)
