@@ -8,13 +8,11 @@ other.
 
 from __future__ import annotations
 
-import functools
 import hashlib
 import io
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import polars as pl
 
 from windage.errors import StateError
@@ -100,9 +98,9 @@ _BLANK = b"0" * 64
 
 def encode(row: dict[str, Any], schema: dict[str, Any]) -> bytes:
     """Return a row as the bytes of its file; everything that could vary is fixed."""
-    columns = [_column(name, row[name], kind) for name, kind in schema.items()]
+    frame = pl.DataFrame([[row[name] for name in schema]], schema=schema, orient="row")
     file = io.BytesIO()
-    pl.DataFrame(columns).write_parquet(
+    frame.write_parquet(
         file,
         compression="zstd",
         compression_level=1,
@@ -114,23 +112,6 @@ def encode(row: dict[str, Any], schema: dict[str, Any]) -> bytes:
     assert data[start : start + 64] == _BLANK
     digest = hashlib.sha256(data).hexdigest().encode()
     return data[:start] + digest + data[start + 64 :]
-
-
-def _column(name: str, value: Any, kind: Any) -> pl.Series:
-    """Return one cell as a column; an array becomes a list in it, a table a list of lists."""
-    if isinstance(value, list) and not value:
-        return _nothing(name, kind)
-    if isinstance(value, np.ndarray):
-        if value.ndim == 2:
-            return pl.Series(name, value).arr.to_list().implode()
-        return pl.Series(name, [pl.Series(value, dtype=kind.inner)])
-    return pl.Series(name, [value], dtype=kind)
-
-
-@functools.cache
-def _nothing(name: str, kind: Any) -> pl.Series:
-    """Return an empty list as a column: most runs have several."""
-    return pl.Series(name, [[]], dtype=kind)
 
 
 def decode(data: bytes, schema: dict[str, Any], path: Path) -> pl.DataFrame:
