@@ -24,15 +24,16 @@ import msgspec
 import polars as pl
 
 from windage.errors import InputError, StateError
-from windage.study.kinds import FORMAT, Player, World
+from windage.study.kinds import FORMAT, Player, World, hash_of
 from windage.study.play import Outcome
 from windage.study.tables import ORACLE, RUN, read
 from windage.writing import as_path, make_folder, target_of, unreadable, unwritable, write_whole
 
-__all__ = ["Asked", "Manifest", "OtherFormatError", "Store"]
+__all__ = ["Asked", "Manifest", "OtherFormatError", "Store", "asked_hash"]
 
 _MANIFEST = "manifest.json"
 _KNOWN = (_MANIFEST, "runs", "oracles", "timings.jsonl", ".lock")
+_AGAIN = "run the study again: results that are there are kept"
 _RESULT = re.compile(r"[0-9a-f]{32}\.parquet")
 
 
@@ -95,6 +96,12 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     runs: list[Asked]
 
 
+def asked_hash(name: str, runs: list[Asked]) -> str:
+    """Return the hash of a study: keys, which stand for all that determines results, and labels."""
+    names = [[one.key, one.environment, one.agent, one.oracle] for one in runs]
+    return hash_of(FORMAT, name, names)
+
+
 class Store:
     """A folder of results; `opened` makes one, `found` looks at one that is there."""
 
@@ -142,7 +149,7 @@ class Store:
                     field=str(path),
                     fix="use the version of windage that wrote it, or run the study again",
                 )
-            return msgspec.json.decode(data, type=Manifest)
+            manifest = msgspec.json.decode(data, type=Manifest)
         except OSError as err:
             if not isinstance(err, FileNotFoundError):
                 raise unreadable(path, err) from None
@@ -151,8 +158,12 @@ class Store:
             raise StateError(
                 f"cannot be read ({err})",
                 field=str(path),
-                fix="run the study again: results that are there are kept",
+                fix=_AGAIN,
             ) from None
+        if manifest.hash != asked_hash(manifest.name, manifest.runs) or not _keys_hold(manifest):
+            why = "is damaged (it asks for other runs or labels than it was written with)"
+            raise StateError(why, field=str(path), fix=_AGAIN)
+        return manifest
 
     def write_manifest(self, manifest: Manifest) -> None:
         """Write the manifest, unless it is there already."""
@@ -233,6 +244,24 @@ class Store:
                 field=str(folder),
                 fix="name a new folder",
             )
+
+
+def _keys_hold(manifest: Manifest) -> bool:
+    """Return whether every key is that of the world, the agent and the seed it is said to be of."""
+    runs: dict[tuple[int, int, str | None], list[Asked]] = {}
+    for one in manifest.runs:
+        runs.setdefault((one.world, one.player, one.oracle), []).append(one)
+    for (world, player, oracle), asked in runs.items():
+        if world >= len(manifest.worlds) or player >= len(manifest.players):
+            return False
+        made, measured = manifest.worlds[world], oracle is not None
+        seeds = [one.seed for one in asked]
+        keys = manifest.players[player].keys(made, seeds, measured=measured)
+        if keys != [one.key for one in asked] or (measured and oracle != made.key):
+            return False
+        if any(made.parameters.get("horizon", one.horizon) != one.horizon for one in asked):
+            return False
+    return True
 
 
 class OtherFormatError(StateError):

@@ -22,6 +22,7 @@ from windage.study import kinds, planning, store
 from windage.study.results import load_oracles
 from windage.study.store import Store
 from windage.study.tables import ORACLE, RUN, decode
+from windage.study.verify import verify
 
 
 def small(**more):
@@ -179,6 +180,31 @@ def test_a_damaged_manifest_is_refused_and_written_anew(results, text):
     assert (done.made, done.kept) == (0, 6)
     assert contents(results) == before
     assert wd.load_results(results).height == 6
+
+
+@pytest.mark.parametrize(
+    ("was", "now"),
+    [
+        ('"agent": "random"', '"agent": "randon"'),  # of one run: an agent that never was
+        ('"seed": 1', '"seed": 3'),
+        ('"player": 0', '"player": 1'),
+        ('"player": 0', '"player": 9'),
+        ('"horizon": 300,\n   "seed"', '"horizon": 301,\n   "seed"'),
+        ('"states": 6', '"states": 4'),
+        ('"delta": 0.05', '"delta": 0.04'),
+    ],
+)
+def test_a_manifest_that_can_be_read_but_was_changed_is_refused(results, was, now):
+    """Labels and their order are nowhere else: no result file would be missed."""
+    path = results / "manifest.json"
+    text, before = path.read_text(), contents(results)
+    assert was in text
+    path.write_text(text.replace(was, now, 1))
+    for reader in (wd.load_results, verify):
+        with pytest.raises(StateError, match=r"manifest.json: is damaged \(it asks for other runs"):
+            reader(results)
+    assert small().run(results).kept == 6
+    assert (path.read_text(), contents(results)) == (text, before)
 
 
 def test_another_format_is_refused_and_its_files_stay(results, monkeypatch):
