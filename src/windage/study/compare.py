@@ -89,7 +89,7 @@ def summaries(results: pl.DataFrame, column: str | None = None, level: float = 0
     """Return the mean of every agent in every environment, with its interval over seeds."""
     by = measure(results, column)
     return [
-        Cell(environment, horizon, agent, len(scores), stats.mean(list(scores.values()), level))
+        Cell(environment, horizon, agent, len(scores), stats.mean(_in_order(scores), level))
         for (environment, horizon), table in _tables(results, by).items()
         for agent, scores in table.items()
     ]
@@ -144,6 +144,11 @@ def corrected(scores: Mapping[str, Scores]) -> dict[tuple[str, str], float]:
         if one.size > 1:
             p_values[first, second] = stats.sign_flip_test(one - other)
     return dict(zip(p_values, stats.holm(list(p_values.values())).tolist(), strict=True))
+
+
+def _in_order(scores: Scores) -> list[float]:
+    """Return what an agent got, by seed: draws of seeds go by places, so the order counts."""
+    return [scores[seed] for seed in sorted(scores)]
 
 
 def _shared(one: Scores, other: Scores) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

@@ -89,7 +89,7 @@ def diff(
     found: list[tuple[Partners, float, Paired, int]] = []
     for partners in pair(*places):
         one, other = mine.get(partners.first, {}), theirs.get(partners.second, {})
-        seeds = [seed for seed in one if seed in other]
+        seeds = sorted(one.keys() & other.keys())
         if seeds:
             before = [one[seed].score for seed in seeds]
             paired = stats.paired([other[seed].score for seed in seeds], before, level)

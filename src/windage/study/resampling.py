@@ -1,7 +1,7 @@
 """Drawing seeds anew: the bootstrap that every interval of a study comes from.
 
-Which seeds a draw holds depends on how many there are and on nothing else. So the same numbers give
-the same interval, always, and two agents on the same seeds are drawn together.
+Which seeds a draw holds depends on how many there are and on nothing else. So the same numbers in
+the same order give the same interval, always, and two agents on the same seeds are drawn together.
 """
 
 from __future__ import annotations

@@ -4,7 +4,8 @@ Runs on one seed meet the same noise, so two agents are compared seed by seed. I
 percentile intervals of the bootstrap over seeds; with several environments seeds are drawn anew
 within each of them (stratified). Tests flip the signs of paired differences, exactly up to thirty
 seeds; many tests are corrected by Holm's step-down rule. Nothing here depends on a generator that
-somebody else uses: the same numbers give the same interval, always.
+somebody else uses: the same numbers in the same order give the same interval, always. Tables of a
+study pass them by seed, whatever the order in which the study names its seeds.
 
 The aggregates are those of Agarwal et al. (2021), *Deep Reinforcement Learning at the Edge of the
 Statistical Precipice*: interquartile mean, probability of improvement, performance profiles.

@@ -55,6 +55,16 @@ def test_summaries_by_hand():
     assert found[("queue", "c")] == (1, 5.0)
 
 
+def test_intervals_do_not_hang_on_the_order_of_the_seeds(pair, tmp_path):
+    """Draws go by places; the page sorts its seeds, so tables of a study must, too."""
+    values = [9.0, 7.1, 3.3, 2.0, 8.7, 1.9, 5.3]
+    rows = [("river", "b", seed, value) for seed, value in enumerate(values)]
+    assert stats.mean(values) != stats.mean(values[::-1])
+    assert summaries(table(rows[::-1]))[0].mean == stats.mean(values)
+    study(seeds=[3, 0, 2, 1]).run(tmp_path / "turned")
+    assert diff(tmp_path / "turned", pair[1]).changes == diff(*pair).changes
+
+
 def test_comparisons_pair_by_seed():
     found = comparisons(HAND)
     assert [(c.environment, c.first, c.second) for c in found] == [
