@@ -38,7 +38,9 @@ RESAMPLES = 10_000
 
 @dataclass(frozen=True)
 class Interval:
-    """An estimate, and where the truth lies with this confidence.
+    """An estimate, and where the truth lies with this confidence, or less if seeds are few.
+
+    The shortfall of percentile intervals is tabled in `docs/reference/studies.md`.
 
     >>> print(Interval(0.5, 0.25, 0.75))
     0.5 (0.25 to 0.75)

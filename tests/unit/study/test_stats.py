@@ -132,16 +132,32 @@ def test_resamples_draw_every_seed_alike():
     assert (resampling.counts(7)[3] == np.bincount(literal_picks(7)[3], minlength=7)).all()
 
 
-def test_intervals_hold_the_truth_about_as_often_as_they_say():
-    """Percentile intervals of 20 normal values: 95 % in theory less a little; 600 trials.
+@pytest.mark.parametrize(
+    ("n", "normal", "exponential"),
+    [(2, 0.5, 0.45), (5, 0.84, 0.79), (10, 0.91, 0.86), (20, 0.93, 0.9), (50, 0.94, 0.93)],
+)
+def test_intervals_hold_the_truth_as_often_as_the_reference_says(n, normal, exponential):
+    """Percentile intervals of few seeds are too narrow; 1,000 trials each.
 
-    The share has a standard deviation of 0.011 at 0.93; five of them on either side. An interval of
-    half the width holds 66 % and is caught.
+    Five standard deviations of the share are at most 0.08, of which half a percent is rounding. An
+    interval of half the width holds 66 % of 20 normal values and is caught.
     """
-    hits = sum(
-        (found := stats.mean(RNG.normal(1.0, 2.0, 20))).low <= 1.0 <= found.high for _ in range(600)
-    )
-    assert 0.87 < hits / 600 < 0.985
+    rng = np.random.default_rng(n)
+    for values, mean, wanted in (
+        (rng.normal(size=(1000, n)), 0.0, normal),
+        (rng.exponential(size=(1000, n)), 1.0, exponential),
+    ):
+        _, low, high = stats.band(values.T)  # a trial a time: the intervals of means, all at once
+        hits = ((low <= mean) & (mean <= high)).mean()
+        assert abs(hits - wanted) < 5 * np.sqrt(wanted * (1 - wanted) / 1000) + 0.005
+
+
+def test_p_values_are_as_small_as_they_say_no_more_often():
+    """Without a difference p <= 1/8 in one eighth of the cases: exact signs, few seeds."""
+    rng = np.random.default_rng(5)
+    for n in (4, 7):
+        found = [stats.sign_flip_test(rng.normal(size=n)) <= 1 / 8 for _ in range(4000)]
+        assert abs(np.mean(found) - 1 / 8) < 5 * np.sqrt(7 / 64 / 4000)
 
 
 def test_paired_by_hand():
