@@ -100,7 +100,7 @@ def holm(p_values: ArrayLike) -> Reals:
     >>> holm([0.01, 0.04, 0.03]).round(6).tolist()
     [0.03, 0.06, 0.06]
     """
-    p = np.asarray(p_values, dtype=np.float64)
+    p = resampling.reals(p_values)
     if p.ndim != 1 or not ((p >= 0) & (p <= 1)).all():
         raise InputError(f"{shown(p_values)} are no p-values", field="p_values", fix="pass a list")
     order = np.argsort(p, kind="stable")

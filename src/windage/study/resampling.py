@@ -24,8 +24,10 @@ __all__ = [
     "interval",
     "mean",
     "picks",
+    "reals",
     "same_length",
     "strata",
+    "table",
     "tails",
     "values",
 ]
@@ -91,10 +93,7 @@ def tails(level: float) -> list[float]:
 
 def values(given: ArrayLike, field: str) -> Reals:
     """Return one finite number a seed."""
-    try:
-        x = np.asarray(given, dtype=np.float64)
-    except (TypeError, ValueError):
-        x = np.full(1, math.nan)
+    x = reals(given)
     if x.ndim != 1 or x.size == 0 or not np.isfinite(x).all():
         raise InputError(
             f"{shown(given)} is not a list of numbers, one a seed",
@@ -102,6 +101,32 @@ def values(given: ArrayLike, field: str) -> Reals:
             fix="pass finite numbers; leave out seeds that have none",
         )
     return x
+
+
+def table(given: ArrayLike, what: str, columns: int | None = None) -> Reals:
+    """Return one row a seed of finite numbers, one a time or a horizon."""
+    x = reals(given)
+    if (
+        x.ndim != 2
+        or x.size == 0
+        or not np.isfinite(x).all()
+        or x.shape[1] != (columns or x.shape[1])
+    ):
+        count = "one number" if columns is None else f"{columns} numbers, one"
+        raise InputError(
+            f"has the shape {x.shape}, or is not finite",
+            field="values",
+            fix=f"pass one row a seed, {count} a {what}",
+        )
+    return x
+
+
+def reals(given: ArrayLike) -> Reals:
+    """Return numbers as an array; a NaN for what are none, so that its owner refuses it."""
+    try:
+        return np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError):
+        return np.full(1, math.nan)
 
 
 def same_length(x: Reals, y: Reals) -> None:

@@ -71,13 +71,7 @@ def band(values: ArrayLike, level: float = 0.95) -> tuple[Reals, Reals, Reals]:
     >>> [part.tolist() for part in band([[1.0, 5.0], [3.0, 5.0]])]
     [[2.0, 5.0], [1.0, 5.0], [3.0, 5.0]]
     """
-    x = np.asarray(values, dtype=np.float64)
-    if x.ndim != 2 or x.size == 0 or not np.isfinite(x).all():
-        raise InputError(
-            f"has the shape {x.shape}, or is not finite",
-            field="values",
-            fix="pass one row a seed, one number a time",
-        )
+    x = resampling.table(values, "time")
     draws = x.T @ resampling.counts(x.shape[0]).T / x.shape[0]  # [time, resample]
     low, high = np.quantile(draws, resampling.tails(level), axis=1)
     return x.mean(axis=0), low, high
@@ -148,6 +142,7 @@ def improvement(
     >>> improvement({"river": [1.0, 2.0]}, {"river": [1.0, 1.0]}).estimate
     0.75
     """
+    resampling.strata(first, "first")
     if first.keys() != second.keys():
         raise InputError(
             f"{sorted(first)} and {sorted(second)} are not the same environments",
@@ -172,7 +167,13 @@ def profile(scores: Mapping[str, ArrayLike], thresholds: ArrayLike, level: float
     >>> profile({"river": [0.2, 0.8]}, [0.0, 0.5, 1.0]).share.tolist()
     [1.0, 0.5, 0.0]
     """
-    tau = np.asarray(thresholds, dtype=np.float64)
+    tau = resampling.reals(thresholds)
+    if tau.ndim != 1 or np.isnan(tau).any():
+        raise InputError(
+            f"{shown(thresholds)} is not a list of numbers",
+            field="thresholds",
+            fix="pass numbers; nothing is above or below NaN",
+        )
     strata = resampling.strata(scores, "scores")
     above = [(x[:, None] > tau).astype(np.float64) for x in strata]
     share = np.mean([a.mean(axis=0) for a in above], axis=0)
@@ -205,13 +206,7 @@ def slope(horizons: ArrayLike, values: ArrayLike, level: float = 0.95) -> Interv
     0.75 (0.75 to 0.75)
     """
     T = resampling.values(horizons, "horizons")
-    y = np.asarray(values, dtype=np.float64)
-    if y.ndim != 2 or y.shape[1] != T.size or y.shape[0] == 0 or not np.isfinite(y).all():
-        raise InputError(
-            f"has the shape {y.shape}, or is not finite",
-            field="values",
-            fix=f"pass one row a seed with {T.size} numbers, one a horizon",
-        )
+    y = resampling.table(values, "horizon", T.size)
     if np.unique(T).size < 2 or T.min() <= 0:
         raise InputError(
             f"{shown(horizons)} is no range of T", field="horizons", fix="pass two or more"

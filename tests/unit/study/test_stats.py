@@ -282,6 +282,18 @@ def test_slopes_against_linregress():
         (lambda: stats.improvement({"a": [1.0]}, {"b": [1.0]}), "second"),
         (lambda: stats.slope([100], [[1.0]]), "horizons"),
         (lambda: stats.slope([100, 200], [[1.0]]), "values"),
+        (lambda: stats.slope([100, 200], [[1.0, 2.0], [1.0]]), "values"),
+        (lambda: stats.slope([100, 200], []), "values"),
+        (lambda: stats.slope([100, 100], [[1.0, 2.0]]), "horizons"),
+        (lambda: stats.slope([0, 100], [[1.0, 2.0]]), "horizons"),
+        (lambda: stats.band([[1.0, 2.0], [1.0]]), "values"),
+        (lambda: stats.holm("abc"), "p_values"),
+        (lambda: stats.holm([0.5, np.nan]), "p_values"),
+        (lambda: stats.improvement({}, {}), "first"),
+        (lambda: stats.improvement({"a": [1.0, 2.0]}, {"a": [1.0]}), "second"),
+        (lambda: stats.profile({}, [0.5]), "scores"),
+        (lambda: stats.profile({"a": [1.0]}, [0.5, np.nan]), "thresholds"),
+        (lambda: stats.profile({"a": [1.0]}, "half"), "thresholds"),
     ],
 )
 def test_bad_input(call, field):
