@@ -15,6 +15,7 @@ from windage.cli.tables import print_table, print_text
 
 if TYPE_CHECKING:
     from windage.study.diff import Diff
+    from windage.study.pairs import Paired
     from windage.study.partners import Place
 
 __all__ = ["diff", "verify"]
@@ -81,9 +82,9 @@ def diff(
             f"{change.partners.first.horizon:,}",
             change.partners.first.agent,
             str(change.paired.n),
-            f"{change.before:,.4g}",
-            f"{change.paired.difference.estimate:+,.4g}",
-            f"{change.paired.difference.low:+,.4g} to {change.paired.difference.high:+,.4g}",
+            _short(change.before),
+            _short(change.paired.difference.estimate, "+"),
+            _interval(change.paired),
             f"{change.adjusted:.2g}",
             str(change.same),
         ]
@@ -100,6 +101,21 @@ def diff(
         f"{same:,} of {runs:,} runs are the same to the last bit; {found.only_first:,} are only "
         f"in A, {found.only_second:,} only in B"
     )
+
+
+def _interval(found: Paired) -> str:
+    """Return an interval; one seed has none."""
+    low, high = found.difference.low, found.difference.high
+    return f"{_short(low, '+')} to {_short(high, '+')}" if found.n > 1 else "-"
+
+
+def _short(value: float, sign: str = "") -> str:
+    """Return four digits of a number, or all before the point: regrets may be large.
+
+    >>> _short(18873.11), _short(0.91935, "+")
+    ('18,873', '+0.9194')
+    """
+    return f"{value:{sign},.4g}" if abs(value) < 9999.5 else f"{value:{sign},.0f}"
 
 
 def _remarks(found: Diff) -> Iterator[str]:

@@ -97,7 +97,8 @@ def diff(
             found.append((partners, float(np.mean(before)), paired, same))
     if not found:
         raise InputError(
-            "no agent of one is in the other, in the same environment and on the same seeds",
+            "no agent of one is in the other, in the same environment, at the same horizon and on "
+            "the same seeds",
             field=f"{first}, {second}",
             fix="compare studies that share agents or labels; `label` in a study file sets them",
         )

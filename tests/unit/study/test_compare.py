@@ -326,3 +326,16 @@ def test_diff_of_studies_with_nothing_in_common(pair, tmp_path):
     study(horizon=301).run(tmp_path / "c")
     with pytest.raises(InputError, match="no agent of one is in the other"):
         diff(pair[0], tmp_path / "c")
+
+
+def test_diff_of_one_seed_has_no_interval_and_large_numbers_are_written_out(tmp_path, capsys):
+    for agent in ("random", "ucrl2"):
+        world, player = {"id": "riverswim"}, {"id": agent, "label": "mine"}
+        wd.Study([world], [player], horizon=25_000, seeds=1).run(tmp_path / agent)
+    before, after = (
+        wd.load_results(tmp_path / agent)["regret"][0] for agent in ("random", "ucrl2")
+    )
+    assert before > 10_000
+    assert main(["diff", str(tmp_path / "random"), str(tmp_path / "ucrl2")]) == 0
+    row = capsys.readouterr().out.splitlines()[1].split()
+    assert row[-5:] == [f"{before:,.0f}", f"{after - before:+,.4g}", "-", "1", "0"]
