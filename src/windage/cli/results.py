@@ -132,6 +132,10 @@ def _remarks(found: Diff) -> Iterator[str]:
         for one in partners.differences:
             text = f"{one.name} is {one.first} in A, {one.second} in B"
             places.setdefault((first.agent, text), []).append(first)
+    for partners in found.apart:
+        name = found.measure.replace("_", " ")
+        text = f"in both, but no seed of which both know the {name}"
+        places.setdefault((partners.first.agent, text), []).append(partners.first)
     for side, alone in (("A", found.alone_first), ("B", found.alone_second)):
         for place in alone:
             places.setdefault((place.agent, f"only in {side}"), []).append(place)

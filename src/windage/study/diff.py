@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -56,16 +57,19 @@ class Diff:
         The column that is compared.
     changes
         Agents and environments that both have.
+    apart
+        Those that both have, but no seed of which both know the column.
     alone_first, alone_second
-        Those without a partner in the other study, or without a seed in common with it.
+        Those without a partner in the other study.
     only_first, only_second
-        How many runs are not compared.
+        How many runs are not in the other study: its agent and environment, or its seed.
     versions
         Versions that differ: name, first, second.
     """
 
     measure: str
     changes: tuple[Change, ...]
+    apart: tuple[Partners, ...]
     alone_first: tuple[Place, ...]
     alone_second: tuple[Place, ...]
     only_first: int
@@ -87,14 +91,26 @@ def diff(
     mine, theirs = (_scores(*one, by) for one in zip(tables, (first, second), strict=True))
     places = [found_in(manifest) for manifest in manifests]
     found: list[tuple[Partners, float, Paired, int]] = []
+    apart: list[Partners] = []
+    shared = 0
     for partners in pair(*places):
         one, other = mine.get(partners.first, {}), theirs.get(partners.second, {})
-        seeds = sorted(one.keys() & other.keys())
-        if seeds:
+        both = sorted(one.keys() & other.keys())
+        shared += len(both)
+        seeds = [seed for seed in both if one[seed].known and other[seed].known]
+        if not seeds:
+            apart.append(partners)
+        else:
             before = [one[seed].score for seed in seeds]
             paired = stats.paired([other[seed].score for seed in seeds], before, level)
             same = sum(one[seed].content == other[seed].content for seed in seeds)
             found.append((partners, float(np.mean(before)), paired, same))
+    if shared and not found:
+        raise InputError(
+            "is not known of any run that both have",
+            field=by,
+            fix='compare by "total_reward", or give the environments an oracle',
+        )
     if not found:
         raise InputError(
             "no agent of one is in the other, in the same environment, at the same horizon and on "
@@ -103,18 +119,19 @@ def diff(
             fix="compare studies that share agents or labels; `label` in a study file sets them",
         )
     adjusted = stats.holm([paired.p_value for _, _, paired, _ in found]).tolist()
-    compared = sum(paired.n for _, _, paired, _ in found)
-    one_side, other_side = ({getattr(row[0], k) for row in found} for k in ("first", "second"))
+    partnered = [*(partners for partners, *_ in found), *apart]
+    one_side, other_side = ({getattr(one, k) for one in partnered} for k in ("first", "second"))
     return Diff(
         measure=by,
         changes=tuple(
             Change(partners, before, paired, p, same)
             for (partners, before, paired, same), p in zip(found, adjusted, strict=True)
         ),
+        apart=tuple(apart),
         alone_first=tuple(place for place in places[0] if place not in one_side),
         alone_second=tuple(place for place in places[1] if place not in other_side),
-        only_first=tables[0].height - compared,
-        only_second=tables[1].height - compared,
+        only_first=tables[0].height - shared,
+        only_second=tables[1].height - shared,
         versions=_versions(*manifests),
     )
 
@@ -129,20 +146,23 @@ def _versions(first: Manifest, second: Manifest) -> tuple[tuple[str, str, str], 
 
 
 class _Scored(NamedTuple):
-    """What one run got, and a hash of its file."""
+    """What one run got, NaN if nobody knows, and a hash of its file."""
 
     score: float
     content: str
 
+    @property
+    def known(self) -> bool:
+        return not math.isnan(self.score)
+
 
 def _scores(results: pl.DataFrame, folder: str | Path, by: str) -> dict[Place, dict[int, _Scored]]:
-    """Return what every agent got, by seed; runs that have no such number are left out."""
+    """Return what every agent got, by seed."""
     runs = Path(folder) / "runs"
     found: dict[Place, dict[int, _Scored]] = {}
     columns = ["environment", "horizon", "agent", "seed", by, "key"]
     for environment, horizon, agent, seed, score, key in results.select(columns).iter_rows():
-        if score is not None:
-            content = hashlib.sha256((runs / f"{key}.parquet").read_bytes()).hexdigest()
-            place = Place(environment, horizon, agent)
-            found.setdefault(place, {})[seed] = _Scored(score, content)
+        content = hashlib.sha256((runs / f"{key}.parquet").read_bytes()).hexdigest()
+        scored = _Scored(math.nan if score is None else score, content)
+        found.setdefault(Place(environment, horizon, agent), {})[seed] = scored
     return found

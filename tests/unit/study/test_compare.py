@@ -339,3 +339,28 @@ def test_diff_of_one_seed_has_no_interval_and_large_numbers_are_written_out(tmp_
     assert main(["diff", str(tmp_path / "random"), str(tmp_path / "ucrl2")]) == 0
     row = capsys.readouterr().out.splitlines()[1].split()
     assert row[-5:] == [f"{before:,.0f}", f"{after - before:+,.4g}", "-", "1", "0"]
+
+
+def test_what_both_have_but_cannot_be_compared_is_not_called_alone(tmp_path, capsys):
+    worlds = [{"id": "riverswim"}, {"id": "two-state-cosine", "oracle": False}]
+    for name, seeds in (("a", [0, 1]), ("b", [1, 2]), ("c", [3])):
+        wd.Study(worlds, [{"id": "random"}], horizon=100, seeds=seeds).run(tmp_path / name)
+    a, b, c = (str(tmp_path / name) for name in "abc")
+    found = diff(a, b, column="regret")
+    (change,) = found.changes
+    assert (change.partners.first.environment, change.paired.n) == ("riverswim", 1)
+    assert [one.first.environment for one in found.apart] == ["two-state-cosine"]
+    assert (found.alone_first, found.alone_second) == ((), ())
+    assert (found.only_first, found.only_second) == (2, 2)  # seeds 0 and 2, in either world
+    assert main(["diff", a, b, "--measure", "regret"]) == 0
+    assert capsys.readouterr().out.splitlines()[-2:] == [
+        "random: in both, but no seed of which both know the regret (two-state-cosine, T = 100)",
+        "1 of 1 runs are the same to the last bit; 2 are only in A, 2 only in B",
+    ]
+    assert diff(a, b).measure == "total_reward"
+    assert diff(a, b).apart == ()
+    with pytest.raises(InputError, match="at the same horizon and on the same seeds"):
+        diff(a, c)
+    wd.Study(worlds[1:], [{"id": "random"}], horizon=100, seeds=2).run(tmp_path / "d")
+    with pytest.raises(InputError, match="regret: is not known of any run that both have"):
+        diff(a, tmp_path / "d", column="regret")
