@@ -1,4 +1,4 @@
-"""Comparisons, `verify` and `diff` on studies whose answers are known."""
+"""Comparisons and `verify` on studies whose answers are known."""
 
 from __future__ import annotations
 
@@ -10,13 +10,12 @@ import polars as pl
 import pytest
 
 import windage as wd
-from windage.cli import main
+from tests.unit.study.conftest import study
 from windage.errors import InputError, StateError
 from windage.report.page.material import gather
 from windage.study import stats
 from windage.study.compare import comparisons, measure, summaries
 from windage.study.diff import diff
-from windage.study.partners import Difference
 from windage.study.play import play
 from windage.study.results import load_oracles
 from windage.study.store import Store
@@ -91,6 +90,29 @@ def test_tests_are_corrected_for_the_pairs_of_their_own_environment():
     assert [c.adjusted for c in found if c.environment == "river"] == [3 * 2 / 32] * 3
 
 
+def test_horizons_are_kept_apart():
+    """One environment at two horizons: two rows of everything, and two families of tests."""
+    rows = HAND.filter(pl.col("environment") == "river")
+    later = rows.with_columns(
+        horizon=pl.lit(200, rows["horizon"].dtype), regret=pl.col("regret") * 3
+    )
+    both = pl.concat([rows, later])
+    assert [(c.horizon, c.agent, c.n, c.mean.estimate) for c in summaries(both)] == [
+        (100, "a", 5, 3.0), (100, "b", 5, 7.0), (200, "a", 5, 9.0), (200, "b", 5, 21.0)
+    ]  # fmt: skip
+    found = [(c.horizon, c.paired.difference.estimate, c.adjusted) for c in comparisons(both)]
+    assert found == [(100, -4.0, 2 / 32), (200, -12.0, 2 / 32)]
+
+
+def test_levels_are_passed_on(pair):
+    a, b = [1.0, 2.0, 3.0, 4.0, 5.0], [3.0, 5.0, 7.0, 9.0, 11.0]
+    assert summaries(HAND, level=0.5)[0].mean == stats.mean(a, 0.5)
+    assert comparisons(HAND, level=0.5)[0].paired == stats.paired(a, b, 0.5)
+    narrow, wide = (diff(*pair, level=level).changes[1].paired.difference for level in (0.5, 0.95))
+    assert narrow.level == 0.5
+    assert wide.low < narrow.low
+
+
 def test_a_baseline_is_always_second_and_changes_no_number():
     found = comparisons(HAND, baseline="a")
     assert [(c.first, c.second) for c in found] == [("b", "a"), ("b", "a")]
@@ -141,23 +163,6 @@ def test_what_is_compared():
         summaries(HAND, "regrets")
 
 
-def study(seeds=4, delta=0.05, **more):
-    options = {"horizon": 300, "name": "small"} | more
-    return wd.Study(
-        [{"id": "riverswim"}],
-        [{"id": "random"}, {"id": "ucrl2", "delta": delta, "label": "ucrl2"}],
-        seeds=seeds, **options,
-    )  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def pair(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("pair")
-    study().run(folder / "a")
-    study(seeds=5, delta=0.5).run(folder / "b")
-    return folder / "a", folder / "b"
-
-
 @pytest.fixture
 def copy(pair, tmp_path):
     return Path(shutil.copytree(pair[0], tmp_path / "a"))
@@ -201,6 +206,19 @@ def test_verify_notices_a_forged_oracle(copy):
     path.write_bytes(encode(row | {"total": row["total"] + 1.0}, ORACLE))
     found = verify(copy, sample=1)
     assert [one.columns for one in found.different] == [("total",)]
+
+
+def test_the_seed_of_verify_names_its_sample(copy, monkeypatch):
+    def played(seed):
+        seen = set()
+        monkeypatch.setattr(
+            "windage.study.verify.play", lambda task, gains: seen.add(task.key) or play(task, gains)
+        )
+        assert verify(copy, sample=3, seed=seed).recomputed == 4
+        return frozenset(seen)
+
+    assert played(0) == played(0)
+    assert len({played(seed) for seed in range(5)}) > 1
 
 
 def test_verify_names_what_is_missing_damaged_and_of_other_versions(copy):
@@ -254,113 +272,3 @@ def test_verify_goes_on_when_an_oracle_fails(copy, monkeypatch):
     assert "did not close" in found.failed[0].why
     assert [one.why for one in found.failed[1:]] == ["its oracle failed"] * 2
     assert found.recomputed == 0
-
-
-def test_diff_of_two_studies(pair):
-    found = diff(*pair)
-    assert found.measure == "regret"
-    assert (found.only_first, found.only_second) == (0, 2)
-    random, ucrl2 = found.changes
-    assert (random.partners.first.agent, random.same, random.paired.n) == ("random", 4, 4)
-    assert random.partners.differences == ()
-    assert random.paired.difference.estimate == 0.0
-    assert ucrl2.same == 0
-    assert ucrl2.partners.differences == (Difference("delta", "0.05", "0.5"),)
-    assert (found.alone_first, found.alone_second) == ((), ())
-    a, b = (wd.load_results(folder).filter(pl.col("agent") == "ucrl2") for folder in pair)
-    mine, theirs = a["regret"].to_list(), b["regret"].to_list()[:4]
-    assert ucrl2.paired == stats.paired(theirs, mine)
-    assert ucrl2.before == pytest.approx(sum(mine) / 4)
-    assert ucrl2.adjusted == pytest.approx(min(1.0, 2 * ucrl2.paired.p_value))
-    assert diff(*pair, column="total_reward").measure == "total_reward"
-    assert found.versions == ()
-
-
-def test_diff_knows_agents_and_environments_by_what_they_are(tmp_path, capsys):
-    """Names are swapped: "one" is what the other study calls "two", and the river is renamed."""
-    small, large = {"id": "ucrl2", "delta": 0.05}, {"id": "ucrl2", "delta": 0.5}
-    more = {"horizon": 200, "seeds": 3}
-    first = [small | {"label": "one"}, large | {"label": "two"}, {"id": "random"}]
-    wd.Study([{"id": "riverswim"}], first, **more).run(tmp_path / "a")
-    second = [small | {"label": "two"}, large | {"label": "one"}, {"id": "psrl"}]
-    wd.Study([{"id": "riverswim", "label": "river"}], second, **more).run(tmp_path / "b")
-    found = diff(tmp_path / "a", tmp_path / "b")
-    assert [(c.partners.first.agent, c.partners.second.agent) for c in found.changes] == [
-        ("one", "two"), ("two", "one")
-    ]  # fmt: skip
-    for change in found.changes:
-        assert (change.same, change.paired.n, change.partners.differences) == (3, 3, ())
-        assert change.partners.second.environment == "river"
-    assert [str(place) for place in found.alone_first] == ["random on riverswim, T = 200"]
-    assert [str(place) for place in found.alone_second] == ["psrl on river, T = 200"]
-    assert (found.only_first, found.only_second) == (3, 3)
-    assert main(["diff", str(tmp_path / "a"), str(tmp_path / "b")]) == 0
-    assert capsys.readouterr().out.splitlines()[-6:] == [
-        "one: is called two in B (riverswim, T = 200)",
-        "riverswim is called river in B",
-        "two: is called one in B (riverswim, T = 200)",
-        "random: only in A (riverswim, T = 200)",
-        "psrl: only in B (river, T = 200)",
-        "6 of 6 runs are the same to the last bit; 3 are only in A, 3 only in B",
-    ]
-
-
-def test_namesakes_are_compared_and_their_differences_told(tmp_path, monkeypatch):
-    """A class that was edited, in a river of another length: what a second try is about."""
-    monkeypatch.syspath_prepend(tmp_path)
-    text = Path(__file__).with_name("own.py").read_text()
-    for name, states in (("mine_v9", 5), ("mine_v10", 6)):
-        (tmp_path / f"{name}.py").write_text(text + f"# {name}\n")
-        wd.Study(
-            [{"id": "riverswim", "states": states, "label": "river"}],
-            [{"id": f"{name}:Plain", "label": "mine"}], horizon=100, seeds=2,
-        ).run(tmp_path / name)  # fmt: skip
-    (change,) = diff(tmp_path / "mine_v9", tmp_path / "mine_v10").changes
-    told = {one.name: (one.first, one.second) for one in change.partners.differences}
-    assert told.pop("environment.states") == ("5", "6")
-    assert told.pop("id") == ("mine_v9:Plain", "mine_v10:Plain")
-    assert told.keys() == {"source"}
-
-
-def test_diff_of_studies_with_nothing_in_common(pair, tmp_path):
-    study(horizon=301).run(tmp_path / "c")
-    with pytest.raises(InputError, match="no agent of one is in the other"):
-        diff(pair[0], tmp_path / "c")
-
-
-def test_diff_of_one_seed_has_no_interval_and_large_numbers_are_written_out(tmp_path, capsys):
-    for agent in ("random", "ucrl2"):
-        world, player = {"id": "riverswim"}, {"id": agent, "label": "mine"}
-        wd.Study([world], [player], horizon=25_000, seeds=1).run(tmp_path / agent)
-    before, after = (
-        wd.load_results(tmp_path / agent)["regret"][0] for agent in ("random", "ucrl2")
-    )
-    assert before > 10_000
-    assert main(["diff", str(tmp_path / "random"), str(tmp_path / "ucrl2")]) == 0
-    row = capsys.readouterr().out.splitlines()[1].split()
-    assert row[-5:] == [f"{before:,.0f}", f"{after - before:+,.4g}", "-", "1", "0"]
-
-
-def test_what_both_have_but_cannot_be_compared_is_not_called_alone(tmp_path, capsys):
-    worlds = [{"id": "riverswim"}, {"id": "two-state-cosine", "oracle": False}]
-    for name, seeds in (("a", [0, 1]), ("b", [1, 2]), ("c", [3])):
-        wd.Study(worlds, [{"id": "random"}], horizon=100, seeds=seeds).run(tmp_path / name)
-    a, b, c = (str(tmp_path / name) for name in "abc")
-    found = diff(a, b, column="regret")
-    (change,) = found.changes
-    assert (change.partners.first.environment, change.paired.n) == ("riverswim", 1)
-    assert [one.first.environment for one in found.apart] == ["two-state-cosine"]
-    assert (found.alone_first, found.alone_second) == ((), ())
-    assert (found.only_first, found.only_second) == (2, 2)  # seeds 0 and 2, in either world
-    assert main(["diff", a, b, "--measure", "regret"]) == 0
-    assert capsys.readouterr().out.splitlines()[-2:] == [
-        "random: in both, but no seed of which both know the regret (two-state-cosine, T = 100)",
-        "1 of 1 runs are the same to the last bit; 2 are only in A, 2 only in B",
-    ]
-    assert diff(a, b).measure == "total_reward"
-    assert diff(a, b).apart == ()
-    with pytest.raises(InputError, match="at the same horizon and on the same seeds"):
-        diff(a, c)
-    wd.Study(worlds[1:], [{"id": "random"}], horizon=100, seeds=2).run(tmp_path / "d")
-    with pytest.raises(InputError, match="regret: is not known of any run that both have"):
-        diff(a, tmp_path / "d", column="regret")

@@ -37,6 +37,8 @@ def flipped(differences):
         ([5.0, 0.0, 5.0], 0.5),  # the zero changes nothing
         ([1.0, 1.0, 1.0, -1.0], 10 / 16),  # |sum| >= 2 in 2 + 8 of 16
         ([-1.0, -2.0, -3.0], 0.25),
+        ([2.0, 1.0, 1e-9], 0.25),  # nearly as far is not as far
+        ([0.1, 0.2, -0.3, 0.4], 0.625),  # |sum| >= 0.4 in 10 of 16, up to rounding
     ],
 )
 def test_signs_by_hand(differences, wanted):
@@ -64,6 +66,8 @@ def test_signs_of_thirty_seeds_are_counted_and_of_more_sampled():
     assert 0.001 < p < 0.5
     # 99,999 draws: five standard deviations of the share
     assert abs(stats.sign_flip_test(sampled) - p) < 5 * np.sqrt(p * (1 - p) / 99_999)
+    assert stats.sign_flip_test(sampled) == stats.sign_flip_test(sampled)
+    assert stats.sign_flip_test(sampled) == stats.sign_flip_test(-sampled)
     assert stats.sign_flip_test(np.ones(40)) == 1 / 100_000  # never zero
     assert stats.sign_flip_test(np.ones(30)) == 2.0**-29
 
@@ -84,6 +88,7 @@ def test_wilcoxon_agrees_where_differences_are_ranks():
         ([0.01, 0.04, 0.03], [0.03, 0.06, 0.06]),
         ([0.01, 0.02, 0.03, 0.04], [0.04, 0.06, 0.06, 0.06]),
         ([0.5, 0.6], [1.0, 1.0]),
+        ([0.6, 0.9], [1.0, 1.0]),  # never above one
         ([0.04, 0.001, 0.04], [0.08, 0.003, 0.08]),
     ],
 )
@@ -266,6 +271,9 @@ def test_slopes_against_linregress():
     assert found.high == pytest.approx(np.quantile(draws, 0.975))
     with pytest.raises(InputError, match="T = 4,000 is not clearly positive"):
         stats.slope(T, values - np.array([0, 1e9, 0]))
+    # all means are positive, but not of a draw that holds the first seed only
+    with pytest.raises(InputError, match="T = 4,000 is not clearly positive"):
+        stats.slope(T, [[5.0, -1.0, 8.0], [6.0, 12.0, 14.0]])
 
 
 @pytest.mark.parametrize(
@@ -317,7 +325,37 @@ def test_seeds_are_drawn_anew_in_every_environment(width):
     assert two / one == pytest.approx(0.5**0.5, abs=0.06)
 
 
+@pytest.mark.parametrize(
+    ("ends", "estimates"),
+    [
+        (lambda q: stats.mean(Z[0], q), lambda i: Z[0, i].mean()),
+        (lambda q: stats.paired(Z[0], Z[1], q).difference, lambda i: (Z[0] - Z[1])[i].mean()),
+        (lambda q: stats.ratio(Z[0], Z[1], q), lambda i: Z[0, i].mean() / Z[1, i].mean()),
+        (lambda q: stats.aggregate({"a": Z[0]}, "median", q), lambda i: np.median(Z[0, i])),
+        (
+            lambda q: stats.improvement({"a": Z[0]}, {"a": Z[1]}, q),
+            lambda i: (Z[0, i][:, None] > Z[1, i]).mean(),
+        ),
+        (lambda q: stats.profile({"a": Z[0]}, [0.5], q), lambda i: (Z[0, i] > 0.5).mean()),
+        (
+            lambda q: stats.slope([10, 100], Z.T, q),
+            lambda i: np.log10(Z[1, i].mean() / Z[0, i].mean()),
+        ),
+        (lambda q: stats.band(Z[:1].T, q), lambda i: Z[0, i].mean()),
+    ],
+    ids=["mean", "paired", "ratio", "aggregate", "improvement", "profile", "slope", "band"],
+)
+def test_intervals_of_another_level(ends, estimates):
+    """Half of the draws lie between the quarters, whatever is drawn; each by its definition."""
+    found = ends(0.5)
+    wanted = np.quantile([estimates(pick) for pick in literal_picks(Z.shape[1])], [0.25, 0.75])
+    low, high = found[1:] if isinstance(found, tuple) else (found.low, found.high)
+    assert np.ravel([low, high]) == pytest.approx(wanted, abs=1e-12)
+    assert getattr(found, "level", 0.5) == 0.5
+
+
 X, Y = np.random.default_rng(3).random((2, 100))
+Z = np.random.default_rng(4).random((2, 9)) + 0.1
 
 
 def _width(found):
