@@ -169,5 +169,12 @@ def _tables(results: pl.DataFrame, by: str) -> dict[tuple[str, int], dict[str, d
     found: dict[tuple[str, int], dict[str, dict[int, float]]] = {}
     columns: list[Any] = ["environment", "horizon", "agent", "seed", by]
     for environment, horizon, agent, seed, score in results.select(columns).iter_rows():
-        found.setdefault((environment, horizon), {}).setdefault(agent, {})[seed] = score
+        scores = found.setdefault((environment, horizon), {}).setdefault(agent, {})
+        if seed in scores:
+            raise InputError(
+                f"{agent} on {environment}, T = {horizon:,}, has two runs on seed {seed}",
+                field="results",
+                fix="compare the runs of one study; `diff` compares two",
+            )
+        scores[seed] = score
     return found

@@ -64,6 +64,14 @@ def test_intervals_do_not_hang_on_the_order_of_the_seeds(pair, tmp_path):
     assert diff(tmp_path / "turned", pair[1]).changes == diff(*pair).changes
 
 
+def test_two_runs_on_one_seed_are_refused():
+    """As in the tables of two studies, one below the other: the second would hide the first."""
+    twice = pl.concat([HAND, table([("river", "b", 3, 0)])])
+    for asked in (summaries, comparisons):
+        with pytest.raises(InputError, match=r"b on river, T = 100, has two runs on seed 3"):
+            asked(twice)
+
+
 def test_comparisons_pair_by_seed():
     found = comparisons(HAND)
     assert [(c.environment, c.first, c.second) for c in found] == [
