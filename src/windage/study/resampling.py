@@ -7,7 +7,7 @@ the same order give the same interval, always, and two agents on the same seeds 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -139,8 +139,21 @@ def same_length(x: Reals, y: Reals) -> None:
         )
 
 
-def strata(scores: Mapping[str, ArrayLike], field: str) -> Sequence[Reals]:
-    """Return the scores of every environment, one a seed."""
+def strata(
+    scores: Mapping[str, ArrayLike], field: str, *, same_seeds: bool
+) -> list[tuple[Reals, int]]:
+    """Return the scores of every environment, one a seed, and which draws of seeds are its own.
+
+    Environments with the same seeds share their draws: what one seed names is the same noise in all
+    of them, and runs that meet the same noise are not independent.
+    """
     if not scores:
         raise InputError("there are no environments", field=field, fix="pass at least one")
-    return [values(given, f"{field}[{name!r}]") for name, given in scores.items()]
+    found = [values(given, f"{field}[{name!r}]") for name, given in scores.items()]
+    if same_seeds and len({x.size for x in found}) > 1:
+        raise InputError(
+            f"{', '.join(f'{x.size}' for x in found)} seeds are not the same ones",
+            field=field,
+            fix="pass the seeds that all environments have, or same_seeds=False",
+        )
+    return [(x, 0 if same_seeds else k) for k, x in enumerate(found)]

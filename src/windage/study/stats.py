@@ -1,11 +1,12 @@
 """Statistics of a study: seeds are the unit, and every estimate comes with an interval.
 
 Runs on one seed meet the same noise, so two agents are compared seed by seed. Intervals are
-percentile intervals of the bootstrap over seeds; with several environments seeds are drawn anew
-within each of them (stratified). Tests flip the signs of paired differences, exactly up to thirty
-seeds; many tests are corrected by Holm's step-down rule. Nothing here depends on a generator that
-somebody else uses: the same numbers in the same order give the same interval, always. Tables of a
-study pass them by seed, whatever the order in which the study names its seeds.
+percentile intervals of the bootstrap over seeds. A seed names the same noise in all environments,
+so it is drawn for all of them together; environments with seeds of their own are strata, in each of
+which seeds are drawn anew. Tests flip the signs of paired differences, exactly up to thirty seeds;
+many tests are corrected by Holm's step-down rule. Nothing here depends on a generator that somebody
+else uses: the same numbers in the same order give the same interval, always. Tables of a study pass
+them by seed, whatever the order in which the study names its seeds.
 
 The aggregates are those of Agarwal et al. (2021), *Deep Reinforcement Learning at the Edge of the
 Statistical Precipice*: interquartile mean, probability of improvement, performance profiles.
@@ -106,9 +107,13 @@ def iqm(values: ArrayLike) -> float:
 
 
 def aggregate(
-    scores: Mapping[str, ArrayLike], statistic: str = "iqm", level: float = 0.95
+    scores: Mapping[str, ArrayLike],
+    statistic: str = "iqm",
+    level: float = 0.95,
+    *,
+    same_seeds: bool = True,
 ) -> Interval:
-    """Return one number for an agent over several environments, by the stratified bootstrap.
+    """Return one number for an agent over several environments.
 
     Parameters
     ----------
@@ -119,30 +124,39 @@ def aggregate(
         "iqm", "mean" or "median", of the scores of all environments together.
     level
         Of the interval.
+    same_seeds
+        Whether all environments have the same seeds in the same order, as those of a study have:
+        then a seed is drawn for all of them. If not, by the stratified bootstrap.
 
     Examples
     --------
     >>> aggregate({"river": [0.5, 0.6], "queue": [0.9, 0.9]}, "mean").estimate
     0.725
     """
-    strata = resampling.strata(scores, "scores")
+    strata = resampling.strata(scores, "scores", same_seeds=same_seeds)
     pooled = _STATISTICS[as_choice(statistic, "statistic", _STATISTICS)]
-    draws = np.concatenate([x[resampling.picks(x.size, k)] for k, x in enumerate(strata)], axis=1)
-    return resampling.interval(float(pooled(np.concatenate(strata))), pooled(draws), level)
+    draws = np.concatenate([x[resampling.picks(x.size, k)] for x, k in strata], axis=1)
+    estimate = float(pooled(np.concatenate([x for x, _ in strata])))
+    return resampling.interval(estimate, pooled(draws), level)
 
 
 def improvement(
-    first: Mapping[str, ArrayLike], second: Mapping[str, ArrayLike], level: float = 0.95
+    first: Mapping[str, ArrayLike],
+    second: Mapping[str, ArrayLike],
+    level: float = 0.95,
+    *,
+    same_seeds: bool = True,
 ) -> Interval:
     """Return how likely a run of the first agent is to score above one of the second.
 
     Any run of one is compared with any of the other in the same environment, ties count half, and
-    environments count alike. Seeds are drawn together for both agents.
+    environments count alike. Seeds are drawn together for both agents, and for all environments
+    unless these have seeds of their own.
 
     >>> improvement({"river": [1.0, 2.0]}, {"river": [1.0, 1.0]}).estimate
     0.75
     """
-    resampling.strata(first, "first")
+    strata = resampling.strata(first, "first", same_seeds=same_seeds)
     if first.keys() != second.keys():
         raise InputError(
             f"{sorted(first)} and {sorted(second)} are not the same environments",
@@ -150,8 +164,8 @@ def improvement(
             fix="pass the same environments for both",
         )
     estimates, draws = [], []
-    for k, name in enumerate(first):
-        x, y = resampling.values(first[name], name), resampling.values(second[name], name)
+    for (x, k), name in zip(strata, first, strict=True):
+        y = resampling.values(second[name], f"second[{name!r}]")
         resampling.same_length(x, y)
         wins = (x[:, None] > y) + 0.5 * (x[:, None] == y)
         # a seed drawn c times is counted c times on both sides: the mean is a quadratic form
@@ -161,8 +175,16 @@ def improvement(
     return resampling.interval(float(np.mean(estimates)), np.mean(draws, axis=0), level)
 
 
-def profile(scores: Mapping[str, ArrayLike], thresholds: ArrayLike, level: float = 0.95) -> Profile:
+def profile(
+    scores: Mapping[str, ArrayLike],
+    thresholds: ArrayLike,
+    level: float = 0.95,
+    *,
+    same_seeds: bool = True,
+) -> Profile:
     """Return the share of runs that score above each threshold, environments counting alike.
+
+    Seeds are drawn for all environments together, unless these have seeds of their own.
 
     >>> profile({"river": [0.2, 0.8]}, [0.0, 0.5, 1.0]).share.tolist()
     [1.0, 0.5, 0.0]
@@ -174,10 +196,12 @@ def profile(scores: Mapping[str, ArrayLike], thresholds: ArrayLike, level: float
             field="thresholds",
             fix="pass numbers; nothing is above or below NaN",
         )
-    strata = resampling.strata(scores, "scores")
-    above = [(x[:, None] > tau).astype(np.float64) for x in strata]
+    strata = resampling.strata(scores, "scores", same_seeds=same_seeds)
+    above = [(x[:, None] > tau).astype(np.float64) for x, _ in strata]
     share = np.mean([a.mean(axis=0) for a in above], axis=0)
-    draws = [resampling.counts(a.shape[0], k) @ a / a.shape[0] for k, a in enumerate(above)]
+    draws = [
+        resampling.counts(x.size, k) @ a / x.size for a, (x, k) in zip(above, strata, strict=True)
+    ]
     low, high = np.quantile(np.mean(draws, axis=0), resampling.tails(level), axis=0)
     return Profile(tau, share, low, high, level)
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import scipy.stats
 
+import windage as wd
 from windage.errors import InputError
 from windage.study import resampling, stats
 
@@ -206,7 +207,7 @@ def test_aggregate_draws_within_each_environment(statistic):
         draws.append(ours[statistic](np.concatenate(parts)))
         if b == 400:
             break
-    found = stats.aggregate(scores, statistic)
+    found = stats.aggregate(scores, statistic, same_seeds=False)
     assert found.estimate == pytest.approx(ours[statistic](pooled))
     # strata keep their sizes: with whole environments drawn the spread would be about 4
     assert found.high - found.low < 1.5
@@ -218,7 +219,7 @@ def test_probability_of_improvement_is_mann_whitneys():
     x = {"river": RNG.normal(size=8), "queue": np.round(RNG.normal(size=6), 0)}
     y = {"river": RNG.normal(size=8), "queue": np.round(RNG.normal(size=6), 0)}
     each = [scipy.stats.mannwhitneyu(x[k], y[k]).statistic / x[k].size ** 2 for k in x]
-    found = stats.improvement(x, y)
+    found = stats.improvement(x, y, same_seeds=False)
     assert found.estimate == pytest.approx(np.mean(each))
     one = stats.improvement({"river": x["river"]}, {"river": y["river"]})
     draws = [
@@ -226,8 +227,8 @@ def test_probability_of_improvement_is_mann_whitneys():
         for pick in literal_picks(8)[:400]
     ]
     assert one.low <= np.quantile(draws, 0.1) <= np.quantile(draws, 0.9) <= one.high
-    assert stats.improvement(x, x).estimate == 0.5
-    back = stats.improvement(y, x)
+    assert stats.improvement(x, x, same_seeds=False).estimate == 0.5
+    back = stats.improvement(y, x, same_seeds=False)
     assert back.estimate == pytest.approx(1 - found.estimate)
 
 
@@ -245,7 +246,7 @@ def test_improvement_draws_both_agents_together():
 
 def test_profiles_by_hand():
     scores = {"river": [0.2, 0.4, 0.6, 0.8], "queue": [0.5, 0.5]}
-    found = stats.profile(scores, [0.0, 0.5, 0.7, 1.0])
+    found = stats.profile(scores, [0.0, 0.5, 0.7, 1.0], same_seeds=False)
     # environments count alike: (2/4 + 0/2) / 2 above 0.5, (1/4 + 0) / 2 above 0.7
     assert found.share.tolist() == [1.0, 0.25, 0.125, 0.0]
     assert (found.low <= found.share).all()
@@ -313,16 +314,42 @@ def test_bad_input(call, field):
 @pytest.mark.parametrize(
     "width",
     [
-        lambda worlds: _width(stats.aggregate(worlds, "mean")),
-        lambda worlds: _width(stats.improvement(worlds, dict.fromkeys(worlds, Y))),
-        lambda worlds: float(np.ptp([(p := stats.profile(worlds, [0.5])).low, p.high])),
+        lambda worlds, **how: _width(stats.aggregate(worlds, "mean", **how)),
+        lambda worlds, **how: _width(stats.improvement(worlds, dict.fromkeys(worlds, Y), **how)),
+        lambda worlds, **how: float(
+            np.ptp([(p := stats.profile(worlds, [0.5], **how)).low, p.high])
+        ),
     ],
     ids=["aggregate", "improvement", "profile"],
 )
-def test_seeds_are_drawn_anew_in_every_environment(width):
-    """Two environments tell more than one; draws shared by both would leave the width as it is."""
+def test_seeds_are_drawn_for_all_environments_or_anew_in_each(width):
+    """Two that are the same on every seed tell no more than one; two with other seeds do."""
     one, two = width({"a": X}), width({"a": X, "b": X})
-    assert two / one == pytest.approx(0.5**0.5, abs=0.06)
+    assert two == pytest.approx(one, rel=1e-9)
+    assert width({"a": X, "b": X}, same_seeds=False) / one == pytest.approx(0.5**0.5, abs=0.06)
+    # noise that both share, with the other sign: their mean is not moved by it
+    assert width({"a": X, "b": 1 - X}) < 0.75 * one
+    with pytest.raises(InputError, match="100, 3 seeds are not the same ones"):
+        width({"a": X, "b": X[:3]})
+
+
+def test_runs_on_one_seed_are_alike_in_all_environments():
+    """Why seeds are drawn together: the interval must be that of the mean of each seed."""
+    worlds = [wd.envs.make("riverswim", states=states, horizon=200) for states in (5, 6)]
+    earned = np.array(
+        [
+            [
+                wd.run(world, wd.agents.make("random", world.space, horizon=200, seed=s), seed=s)
+                .total_reward
+                for s in range(30)
+            ]
+            for world in worlds
+        ]
+    )  # fmt: skip
+    assert np.corrcoef(earned)[0, 1] > 0.9
+    found = stats.aggregate(dict(zip("ab", earned, strict=True)), "mean")
+    each = stats.mean(earned.mean(axis=0))
+    assert (found.low, found.high) == pytest.approx((each.low, each.high))
 
 
 @pytest.mark.parametrize(
