@@ -51,9 +51,11 @@ def verify(
             f"windage: missing results: {found.missing:,}; `windage run` goes on with them",
             file=sys.stderr,
         )
+    more = ((found.missing, "missing"), (len(found.failed), "that cannot be computed any more"))
     print_text(
         f"{found.files:,} files read, {found.recomputed:,} results computed again: "
         f"{len(found.damaged):,} damaged, {len(found.different):,} different"
+        + "".join(f", {n:,} {what}" for n, what in more if n)
     )
     if not found.holds:
         raise typer.Exit(_DIFFERENT)

@@ -11,6 +11,7 @@ import pytest
 
 import windage as wd
 from tests.unit.study.conftest import study
+from windage.cli import main
 from windage.errors import InputError, StateError
 from windage.report.page.material import gather
 from windage.study import stats
@@ -255,7 +256,7 @@ def test_verify_does_not_hold_if_only_something_is_missing(copy, kind):
     assert (found.missing, found.damaged, found.holds) == (1, (), False)
 
 
-def test_verify_names_what_it_cannot_compute_any_more_and_goes_on(tmp_path, monkeypatch):
+def test_verify_names_what_it_cannot_compute_any_more_and_goes_on(tmp_path, monkeypatch, capsys):
     monkeypatch.syspath_prepend(tmp_path)
     text = Path(__file__).with_name("own.py").read_text()
     (tmp_path / "mine_v8.py").write_text(text)
@@ -269,6 +270,12 @@ def test_verify_names_what_it_cannot_compute_any_more_and_goes_on(tmp_path, monk
     assert "its source is not the one the study was started with" in found.failed[0].why
     assert (found.files, found.recomputed, found.different) == (5, 3, ())
     assert not found.holds
+    sorted((tmp_path / "results" / "oracles").iterdir())[0].unlink()
+    assert main(["verify", str(tmp_path / "results"), "--all"]) == 1
+    assert capsys.readouterr().out == (
+        "4 files read, 3 results computed again: 0 damaged, 0 different, 1 missing, "
+        "2 that cannot be computed any more\n"
+    )
 
 
 def test_verify_goes_on_when_an_oracle_fails(copy, monkeypatch):
