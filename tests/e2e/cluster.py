@@ -24,7 +24,7 @@ WINDAGE = str(Path(sys.executable).with_name("windage"))
 def main(study: str, folder: str) -> None:
     with (
         LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address="localhost:0"
         ) as cluster,
         Client(cluster) as client,
     ):
