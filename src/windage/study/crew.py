@@ -58,8 +58,8 @@ class Crew:
         flying: dict[Future[Outcome], Job] = {}
         strikes: Counter[str] = Counter()
         while waiting or flying:
-            pool = self._launch(waiting, flying, strikes)
-            running([job.name for job in flying.values()][: pool.workers])
+            workers = self._launch(waiting, flying, strikes)
+            running([job.name for job in flying.values()][:workers])
             done, _ = wait(flying, timeout=_LOOK, return_when=FIRST_COMPLETED)
             died: list[Job] = []
             for future in done:
@@ -89,11 +89,15 @@ class Crew:
 
     def _launch(
         self, waiting: deque[Job], flying: dict[Future[Outcome], Job], strikes: Counter[str]
-    ) -> Pool:
-        """Hand out a few jobs more than there are workers; one that is suspect flies alone."""
+    ) -> int:
+        """Hand out a few jobs more than there are workers; one that is suspect flies alone.
+
+        Returns how many workers there are.
+        """
         pool = self._pool
         assert pool is not None
-        while waiting and len(flying) < pool.workers + pool.ahead:
+        workers, most = pool.room()
+        while waiting and len(flying) < most:
             job = waiting[0]
             suspect = strikes[job.key] or any(strikes[one.key] for one in flying.values())
             if suspect and flying:
@@ -107,7 +111,7 @@ class Crew:
                 pool = self._renew()
                 continue
             waiting.popleft()
-        return pool
+        return workers
 
     def _renew(self) -> Pool:
         self._stack.close()

@@ -7,13 +7,14 @@ import multiprocessing
 import os
 import signal
 import threading
+import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import dataclass
 from multiprocessing.connection import wait
 from typing import Any
 
-from windage.errors import InputError
+from windage.errors import InputError, ParameterWarning
 from windage.inputs import as_choice, as_integer
 from windage.study.columns import Gains
 from windage.study.play import Outcome, Task, play
@@ -31,8 +32,10 @@ class Pool:
 
     Attributes
     ----------
-    workers, ahead
-        How many runs are made at a time, and how many wait at the workers' door.
+    workers
+        Returns how many runs are made at a time: the workers of a cluster come and go.
+    far
+        Whether the way to them may be long: then as many runs as are made wait at their door.
     submit
         Takes a function of plain data and its arguments.
     play
@@ -41,11 +44,16 @@ class Pool:
         Asks for an end; runs that are on their way are given up.
     """
 
-    workers: int
-    ahead: int
+    workers: Callable[[], int]
+    far: bool
     submit: Callable[..., Future[Outcome]]
     play: Callable[[Task, Gains | None], Outcome]
     stop: Callable[[], None]
+
+    def room(self) -> tuple[int, int]:
+        """Return how many runs are made at a time, and how many the workers should have at hand."""
+        workers = self.workers()
+        return workers, workers + (workers if self.far else _AHEAD)
 
 
 def cores() -> int:
@@ -80,7 +88,7 @@ def opener(
 @contextlib.contextmanager
 def _given(executor: Executor, workers: int) -> Iterator[Pool]:
     """Use somebody else's executor, which stays open."""
-    yield Pool(workers, workers, executor.submit, play, lambda: None)
+    yield Pool(lambda: workers, True, executor.submit, play, lambda: None)
 
 
 @contextlib.contextmanager
@@ -93,7 +101,7 @@ def _threads(workers: int) -> Iterator[Pool]:
 
     with ThreadPoolExecutor(workers, thread_name_prefix="windage") as pool:
         try:
-            yield Pool(workers, _AHEAD, pool.submit, play_here, over.set)
+            yield Pool(lambda: workers, False, pool.submit, play_here, over.set)
         finally:
             over.set()
             pool.shutdown(wait=True, cancel_futures=True)
@@ -111,7 +119,7 @@ def _processes(workers: int) -> Iterator[Pool]:
         workers, mp_context=context, initializer=_start_worker, initargs=(over,)
     )
     try:
-        yield Pool(workers, _AHEAD, pool.submit, _play_in_process, over.set)
+        yield Pool(lambda: workers, False, pool.submit, _play_in_process, over.set)
     finally:
         over.set()
         pool.shutdown(wait=True, cancel_futures=True)
@@ -160,9 +168,27 @@ def _dask(scheduler: str, workers: int | None) -> Iterator[Pool]:
             fix="start one with `dask scheduler`, and workers with `dask worker ADDRESS`",
         ) from None
     with client:
-        n = workers or max(1, sum(client.nthreads().values()))
+        if not client.nthreads():
+            warnings.warn(
+                f"the Dask scheduler at {scheduler} has no workers: runs wait for the first one",
+                ParameterWarning,
+                stacklevel=2,
+            )
         pool = client.get_executor(pure=False)
+
+        def threads() -> int:
+            return workers or _threads_of(client)
+
         try:
-            yield Pool(n, n, pool.submit, play, lambda: None)  # the way there may be long
+            yield Pool(threads, True, pool.submit, play, lambda: None)
         finally:
             pool.shutdown(wait=False)  # takes back what has not been done
+
+
+def _threads_of(client: Any) -> int:
+    """Return how many runs a cluster can make at a time, as it is now."""
+    try:
+        there: dict[str, int] = client.nthreads()
+    except OSError:
+        return 1  # the scheduler is gone, and runs that are on their way will say so
+    return max(1, sum(there.values()))
