@@ -43,13 +43,15 @@ class Entry:
 def labelled(entries: Sequence[Entry]) -> list[Entry]:
     """Return the entries under labels that tell them apart."""
     told = [_with(entry, entry.swept) for entry in entries]
+    called = _called(told)
     found = [
-        _with(entry, tuple(entry.parameters)) if _shared(one, told) else one
+        _with(entry, tuple(entry.parameters)) if len(called[one.label]) > 1 else one
         for entry, one in zip(entries, told, strict=True)
     ]
+    called = _called(found)
     for entry in reversed(found):
-        other = _shared(entry, found)
-        if other is not None:
+        other = called[entry.label][0]
+        if not _same(entry, other):
             raise InputError(
                 f"{entry.label!r} is also what {other.place} is called",
                 field=f"{entry.place}.label",
@@ -58,17 +60,18 @@ def labelled(entries: Sequence[Entry]) -> list[Entry]:
     return found
 
 
-def _shared(entry: Entry, entries: Sequence[Entry]) -> Entry | None:
-    """Return another entry that has the same label; the same one at other horizons is none."""
-    mine = entry.place, entry.parameters
-    return next(
-        (
-            one
-            for one in entries
-            if one.label == entry.label and (one.place, one.parameters) != mine
-        ),
-        None,
-    )
+def _called(entries: Sequence[Entry]) -> dict[str, list[Entry]]:
+    """Return who has each label; one that is there at several horizons is named once."""
+    found: dict[str, list[Entry]] = {}
+    for entry in entries:
+        those = found.setdefault(entry.label, [])
+        if not any(_same(entry, one) for one in those):
+            those.append(entry)
+    return found
+
+
+def _same(one: Entry, other: Entry) -> bool:
+    return (one.place, one.parameters) == (other.place, other.parameters)
 
 
 def _with(entry: Entry, names: Sequence[str]) -> Entry:

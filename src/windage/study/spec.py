@@ -166,8 +166,7 @@ def _seeds(value: int | list[int]) -> tuple[int, ...]:
     for i, one in enumerate(seeds):
         if one >= 2**63:
             raise InputError(f"{one} is too large", field=f"seeds[{i}]", fix="pass less than 2^63")
-        if one in seeds[:i]:
-            raise InputError(f"{one} is there twice", field=f"seeds[{i}]", fix="leave it out")
+    _require_once(seeds, "seeds")
     if not seeds:
         raise InputError("an empty list", field="seeds", fix=fix)
     return seeds
@@ -179,11 +178,20 @@ def _horizons(value: int | list[int] | None) -> tuple[int, ...]:
     listed = value if isinstance(value, list) else [value]
     if not listed:
         raise InputError("an empty list", field="horizon", fix="write T, or a list of several")
-    for i, one in enumerate(listed):
-        if one in listed[:i]:
-            raise InputError(f"{one} is there twice", field=f"horizon[{i}]", fix="leave it out")
-    names = ["horizon"] if not isinstance(value, list) else [f"horizon[{i}]" for i in range(9999)]
-    return tuple(as_horizon(one, name) for one, name in zip(listed, names, strict=False))
+    _require_once(listed, "horizon")
+    named = isinstance(value, list)
+    return tuple(
+        as_horizon(one, f"horizon[{i}]" if named else "horizon") for i, one in enumerate(listed)
+    )
+
+
+def _require_once(numbers: Sequence[int], field: str) -> None:
+    """Refuse a number that a list has twice."""
+    seen: set[int] = set()
+    for i, one in enumerate(numbers):
+        if one in seen:
+            raise InputError(f"{one} is there twice", field=f"{field}[{i}]", fix="leave it out")
+        seen.add(one)
 
 
 def _environments(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 
 import numpy as np
 import pytest
@@ -190,6 +191,17 @@ def test_horizons_and_seeds():
     assert own.worlds[0][1].parameters["horizon"] == 70
     default = read_spec({k: v for k, v in BASE.items() if k != "horizon"})
     assert default.worlds[0][1].parameters["horizon"] == 20_000
+
+
+def test_long_lists_are_read_whole_and_at_once():
+    """One look at each number, not at each pair of them, which took 10 s."""
+    start = time.process_time()
+    spec = read_spec(BASE | {"horizon": list(range(1, 10_002)), "seeds": 1})
+    assert len(spec.worlds) == 10_001
+    assert read_spec(BASE | {"seeds": list(range(30_000))}).seeds[-1] == 29_999
+    assert time.process_time() - start < 3
+    with pytest.raises(InputError, match=r"seeds\[30000\]: 7 is there twice"):
+        read_spec(BASE | {"seeds": [*range(30_000), 7]})
 
 
 def test_defaults_are_written_out():
