@@ -104,7 +104,7 @@ class _Session:
         for task in todo:
             asked = self.labels[task.key]
             if asked.oracle is not None and asked.oracle not in self.gains:
-                self._fail(task.key, _name(asked), "its oracle failed")
+                self._fail(task.key, _name(asked), "its oracle failed", asked.horizon)
                 continue
             gains = None if asked.oracle is None else self.gains[asked.oracle]
             yield Job(task.key, _name(asked), play, (task, gains), asked.horizon)
@@ -116,7 +116,7 @@ class _Session:
                 keep(job, ended)
                 continue
             kind = "" if isinstance(ended, WindageError) else f"{type(ended).__name__}: "
-            self._fail(job.key, job.name, f"{kind}{ended}")
+            self._fail(job.key, job.name, f"{kind}{ended}", job.steps)
             self.store.note(
                 {"kind": "failure", "key": job.key, "why": f"{kind}{ended}", "finished": _now()}
             )
@@ -125,9 +125,10 @@ class _Session:
         self.status.running = names
         self.progress(self.status)
 
-    def _fail(self, key: str, what: str, why: str) -> None:
+    def _fail(self, key: str, what: str, why: str, steps: int) -> None:
         self.failures[key] = Failure(what, why)
-        self.status.failed += 1
+        self.status.failed += key in self.tasks  # and not an oracle
+        self.status.steps_to_do -= steps
         self.progress(self.status)
 
     def _keep_run(self, job: Job, outcome: Outcome) -> None:

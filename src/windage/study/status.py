@@ -27,7 +27,7 @@ class Status:
     total, kept, made, failed
         Runs that are asked for, that were there already, that were made now, that failed.
     steps, steps_to_do
-        Steps of the runs made now, and of all that are to be made now.
+        Steps of the runs made now, and of all that are to be made now; those that failed are not.
     running
         What the workers are at.
     """

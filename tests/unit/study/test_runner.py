@@ -67,8 +67,11 @@ def test_an_agent_that_raises_is_named_and_tried_again(tmp_path):
     flag = tmp_path / "mended"
     wrong = {"id": f"{OWN}:Plain", "label": "wrong", "fails_at": 120, "flag": str(flag)}
     asked = study({"id": "random"}, wrong, {"id": "ucrl2"})
-    done = asked.run(tmp_path / "results")
+    seen = []
+    done = asked.run(tmp_path / "results", progress=seen.append)
     assert (done.runs, done.made) == (9, 6)
+    status = seen[-1]
+    assert (status.failed, status.steps, status.steps_to_do) == (3, 6 * 200, 6 * 200)  # no ETA left
     assert [failure.what for failure in done.failures] == [
         f"wrong on riverswim, T = 200, seed {seed}" for seed in range(3)
     ]
@@ -131,8 +134,12 @@ def test_an_oracle_that_fails_takes_only_its_own_runs_along(tmp_path, monkeypatc
     real = wd.DriftingMDP.optimal_gains
     monkeypatch.setattr(wd.DriftingMDP, "optimal_gains", refused)
     worlds = [{"id": "riverswim", "states": [4, 5]}]
-    done = study({"id": "random"}, environments=worlds).run(tmp_path / "results", workers=1)
+    seen = []
+    done = study({"id": "random"}, environments=worlds).run(
+        tmp_path / "results", workers=1, progress=seen.append
+    )
     assert done.made == 3
+    assert (seen[-1].made, seen[-1].failed, seen[-1].total) == (3, 3, 6)  # the oracle is no run
     assert done.failures[0].what == "the oracle of riverswim, states 4, T = 200"
     assert "did not close" in done.failures[0].why
     assert [failure.why for failure in done.failures[1:]] == ["its oracle failed"] * 3
