@@ -119,11 +119,15 @@ class Study:
 
     def __repr__(self) -> str:
         spec = self.spec
-        worlds, agents, seeds = len(spec.worlds), len(spec.agents), len(spec.seeds)
-        return (
-            f"Study({spec.name!r}: {_count(worlds, 'environment')}, {_count(agents, 'agent')}, "
-            f"{_count(seeds, 'seed')}, {_count(worlds * agents * seeds, 'run')})"
-        )
+        lengths = {world.parameters.get("horizon") for _, world, _ in spec.worlds}
+        counts = [
+            _count(len({entry.label for entry, _, _ in spec.worlds}), "environment"),
+            *([_count(len(lengths), "horizon")] if len(lengths) > 1 else []),
+            _count(len(spec.agents), "agent"),
+            _count(len(spec.seeds), "seed"),
+            _count(len(spec.worlds) * len(spec.agents) * len(spec.seeds), "run"),
+        ]
+        return f"Study({spec.name!r}: {', '.join(counts)})"
 
 
 def _numbers(given: Any) -> Any:

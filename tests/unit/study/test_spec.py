@@ -187,6 +187,8 @@ def test_horizons_and_seeds():
     assert spec.seeds == (3, 1)
     assert [world.parameters["horizon"] for _, world, _ in spec.worlds] == [50, 100]
     assert [entry.label for entry, _, _ in spec.worlds] == ["riverswim", "riverswim"]
+    study = wd.Study(BASE["environments"], BASE["agents"], horizon=[50, 100], seeds=3)
+    assert repr(study) == "Study('study': 1 environment, 2 horizons, 1 agent, 3 seeds, 6 runs)"
     own = read_spec(BASE | {"environments": [{"id": "riverswim", "horizon": 70}]})
     assert own.worlds[0][1].parameters["horizon"] == 70
     default = read_spec({k: v for k, v in BASE.items() if k != "horizon"})
