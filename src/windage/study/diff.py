@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
-from windage.errors import InputError
+from windage.errors import InputError, StateError
 from windage.study import stats
 from windage.study.compare import measure
 from windage.study.partners import Partners, Place, found_in, pair
@@ -87,6 +87,11 @@ def diff(
     """
     tables = [load_results(folder, unfinished=True) for folder in (first, second)]
     manifests = [Store.found(folder).manifest() for folder in (first, second)]
+    for folder, table in zip((first, second), tables, strict=True):
+        if not table.height:
+            raise StateError(
+                "no run is in it yet", field=str(folder), fix="let `windage run` finish some runs"
+            )
     by = measure(pl.concat(tables), column)
     mine, theirs = (_scores(*one, by) for one in zip(tables, (first, second), strict=True))
     places = [found_in(manifest) for manifest in manifests]

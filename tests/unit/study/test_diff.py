@@ -12,7 +12,7 @@ import pytest
 import windage as wd
 from tests.unit.study.conftest import study
 from windage.cli import main
-from windage.errors import InputError
+from windage.errors import InputError, StateError
 from windage.study import stats
 from windage.study.diff import diff
 from windage.study.partners import Difference
@@ -165,3 +165,11 @@ def test_what_both_have_but_cannot_be_compared_is_not_called_alone(tmp_path, cap
     wd.Study(worlds[1:], [{"id": "random"}], horizon=100, seeds=2).run(tmp_path / "d")
     with pytest.raises(InputError, match="regret: is not known of any run that both have"):
         diff(a, tmp_path / "d", column="regret")
+
+
+def test_diff_with_a_study_that_has_no_run_yet(pair, tmp_path):
+    shutil.copytree(pair[0], tmp_path / "begun")
+    for path in (tmp_path / "begun" / "runs").iterdir():
+        path.unlink()
+    with pytest.raises(StateError, match="begun: no run is in it yet"):
+        diff(pair[0], tmp_path / "begun")
