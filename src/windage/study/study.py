@@ -104,9 +104,13 @@ class Study:
         Raises
         ------
         InputError
-            Something is wrong with the study or the folder; nothing was run.
+            Something is wrong with the study or the options, and nothing was run; or the folder
+            cannot be written any more, as when its disk is full.
+        StateError
+            The workers were taken away: a cluster without its scheduler.
         KeyboardInterrupt
-            After Ctrl-C; what is done is kept, and the next call goes on from there.
+            After Ctrl-C. Whatever is raised, what is done is kept, and the next call goes on from
+            there.
         """
         return run_study(
             self.spec,
