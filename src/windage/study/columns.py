@@ -22,12 +22,12 @@ from windage.study.kinds import Player, World
 
 __all__ = [
     "Gains",
-    "Stopped",
     "blocks",
     "census_every",
     "curves",
     "episodes",
     "every",
+    "forgetting",
     "labels",
     "memory",
     "short",
@@ -58,10 +58,6 @@ class Gains(NamedTuple):
     cumulative: NDArray[np.float64]
     total: float
     error: float
-
-
-class Stopped(Exception):  # noqa: N818 - nothing went wrong
-    """The study was interrupted while this run was on its way."""
 
 
 def every(horizon: int) -> int:

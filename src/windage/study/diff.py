@@ -17,7 +17,7 @@ from windage.study.compare import measure
 from windage.study.partners import Partners, Place, found_in, pair
 from windage.study.results import load_results
 from windage.study.stats import Paired
-from windage.study.store import Manifest, Store
+from windage.study.store import Store, version_changes
 
 __all__ = ["Change", "Diff", "diff"]
 
@@ -86,14 +86,15 @@ def diff(
     is compared with its namesake, and the differences between the two are listed.
     """
     tables = [load_results(folder, unfinished=True) for folder in (first, second)]
-    manifests = [Store.found(folder).manifest() for folder in (first, second)]
+    stores = [Store.found(folder) for folder in (first, second)]
+    manifests = [store.manifest() for store in stores]
     for folder, table in zip((first, second), tables, strict=True):
         if not table.height:
             raise StateError(
                 "no run is in it yet", field=str(folder), fix="let `windage run` finish some runs"
             )
     by = measure(pl.concat(tables), column)
-    mine, theirs = (_scores(*one, by) for one in zip(tables, (first, second), strict=True))
+    mine, theirs = (_scores(*one, by) for one in zip(tables, stores, strict=True))
     places = [found_in(manifest) for manifest in manifests]
     found: list[tuple[Partners, float, Paired, int]] = []
     apart: list[Partners] = []
@@ -137,16 +138,7 @@ def diff(
         alone_second=tuple(place for place in places[1] if place not in other_side),
         only_first=tables[0].height - shared,
         only_second=tables[1].height - shared,
-        versions=_versions(*manifests),
-    )
-
-
-def _versions(first: Manifest, second: Manifest) -> tuple[tuple[str, str, str], ...]:
-    one, other = first.versions, second.versions
-    return tuple(
-        (name, one.get(name, "-"), other.get(name, "-"))
-        for name in sorted(one.keys() | other.keys())
-        if one.get(name) != other.get(name)
+        versions=version_changes(*(one.versions for one in manifests)),
     )
 
 
@@ -161,13 +153,12 @@ class _Scored(NamedTuple):
         return not math.isnan(self.score)
 
 
-def _scores(results: pl.DataFrame, folder: str | Path, by: str) -> dict[Place, dict[int, _Scored]]:
+def _scores(results: pl.DataFrame, store: Store, by: str) -> dict[Place, dict[int, _Scored]]:
     """Return what every agent got, by seed."""
-    runs = Path(folder) / "runs"
     found: dict[Place, dict[int, _Scored]] = {}
     columns = ["environment", "horizon", "agent", "seed", by, "key"]
     for environment, horizon, agent, seed, score, key in results.select(columns).iter_rows():
-        content = hashlib.sha256((runs / f"{key}.parquet").read_bytes()).hexdigest()
+        content = hashlib.sha256(store.path("runs", key).read_bytes()).hexdigest()
         scored = _Scored(math.nan if score is None else score, content)
         found.setdefault(Place(environment, horizon, agent), {})[seed] = scored
     return found

@@ -25,7 +25,7 @@ from windage.simulate import time_of
 from windage.study.ids import agent_kind, require_same_source, source_digest, world_kind
 from windage.worlds import Problem
 
-__all__ = ["FORMAT", "Player", "World", "hash_of", "resolve"]
+__all__ = ["FILE", "FORMAT", "Player", "World", "file_world", "hash_of", "resolve"]
 
 FORMAT = 2
 """Of result files, 2 since they tell what multi-scale learners forget.

@@ -26,7 +26,6 @@ from windage.regret import gain_sums
 from windage.simulate import run
 from windage.study.columns import (
     Gains,
-    Stopped,
     blocks,
     census_every,
     curves,
@@ -39,10 +38,10 @@ from windage.study.columns import (
     text_of,
     times_of,
 )
-from windage.study.kinds import Player, World
+from windage.study.kinds import FILE, Player, World
 from windage.study.tables import ORACLE, RUN, encode
 
-__all__ = ["Outcome", "Task", "gains_of", "play", "solve"]
+__all__ = ["Outcome", "Stopped", "Task", "gains_of", "play", "solve"]
 
 
 class Task(msgspec.Struct, frozen=True):
@@ -63,6 +62,10 @@ class Outcome(NamedTuple):
     host: str
     pid: int
     warnings: tuple[tuple[str, str], ...] = ()
+
+
+class Stopped(Exception):  # noqa: N818 - nothing went wrong
+    """The study was interrupted while this run was on its way."""
 
 
 def play(task: Task, gains: Gains | None, stopping: Callable[[], bool] = lambda: False) -> Outcome:
@@ -106,7 +109,7 @@ def solve(world: World) -> Outcome:
     sums, total, error = gain_sums(curve, 1, T, step)
     times = times_of(np.arange(step, T + 1, step), T)
     budgets = model.budgets()
-    by_id = ":" not in world.id and world.id != "file"
+    by_id = ":" not in world.id and world.id != FILE
     row = {
         "key": world.key,
         "environment_id": world.id,

@@ -33,7 +33,7 @@ def load_results(folder: str | Path, *, unfinished: bool = False) -> pl.DataFram
     """
     store = Store.found(folder)
     manifest = store.manifest()
-    rows = {key: store.run(key) for key in dict.fromkeys(asked.key for asked in manifest.runs)}
+    rows = {key: store.run(key) for key in manifest.run_keys()}
     there = [(asked, row) for asked in manifest.runs if (row := rows[asked.key]) is not None]
     missing = len(manifest.runs) - len(there)
     if missing and not unfinished:
@@ -53,8 +53,9 @@ def load_results(folder: str | Path, *, unfinished: bool = False) -> pl.DataFram
 def load_oracles(folder: str | Path) -> pl.DataFrame:
     """Return the optimal gains of a study's environments, one row a label and horizon."""
     store = Store.found(folder)
-    asked = [(one.environment, one.oracle) for one in store.manifest().runs if one.oracle]
-    rows = {key: store.oracle(key) for key in dict.fromkeys(key for _, key in asked)}
+    manifest = store.manifest()
+    asked = [(one.environment, one.oracle) for one in manifest.runs if one.oracle]
+    rows = {key: store.oracle(key) for key in manifest.oracle_keys()}
     there = [(label, row) for label, key in dict.fromkeys(asked) if (row := rows[key]) is not None]
     table = pl.concat([row for _, row in there]) if there else pl.DataFrame(schema=ORACLE)
     labels = pl.Series("environment", [label for label, _ in there], dtype=pl.String)

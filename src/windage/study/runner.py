@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import warnings
 from collections.abc import Callable, Iterable
 from concurrent.futures import Executor
@@ -16,7 +15,7 @@ from windage import errors
 from windage.agents.base import Agent
 from windage.agents.hearing import listening
 from windage.drift import DriftingMDP
-from windage.errors import StateError, WindageError
+from windage.errors import StateError
 from windage.simulate import run as run_agent
 from windage.study import pools
 from windage.study.columns import Gains
@@ -25,8 +24,8 @@ from windage.study.planning import Plan, plan, versions
 from windage.study.play import Outcome, Task, gains_of, play, solve
 from windage.study.pools import Pool
 from windage.study.spec import Spec
-from windage.study.status import Failure, Status, Summary
-from windage.study.store import Asked, Manifest, OtherFormatError, Store
+from windage.study.status import Failure, Status, Summary, reason
+from windage.study.store import Asked, Kind, Manifest, OtherFormatError, Store
 
 __all__ = ["run_study"]
 
@@ -78,8 +77,7 @@ class _Session:
         status.total = len(self.tasks)
         status.kept = len(self.tasks) - len(todo)
         status.steps_to_do = sum(self.labels[task.key].horizon for task in todo)
-        oracles = dict.fromkeys(one.oracle for one in self.manifest.runs if one.oracle)
-        to_solve = [key for key in oracles if not self._solved(key)]
+        to_solve = [key for key in self.manifest.oracle_keys() if not self._solved(key)]
         if todo or to_solve:
             self._stage("compiling")
             _warm_up(todo, oracle=bool(to_solve))
@@ -115,11 +113,9 @@ class _Session:
             if isinstance(ended, Outcome):
                 keep(job, ended)
                 continue
-            kind = "" if isinstance(ended, WindageError) else f"{type(ended).__name__}: "
-            self._fail(job.key, job.name, f"{kind}{ended}", job.steps)
-            self.store.note(
-                {"kind": "failure", "key": job.key, "why": f"{kind}{ended}", "finished": _now()}
-            )
+            why = reason(ended)
+            self._fail(job.key, job.name, why, job.steps)
+            self.store.note({"kind": "failure", "key": job.key, "why": why, "finished": _now()})
 
     def _running(self, names: list[str]) -> None:
         self.status.running = names
@@ -157,7 +153,7 @@ class _Session:
         self.gains[key] = gains_of(row)
         return True
 
-    def _whole(self, kind: str, key: str) -> bool:
+    def _whole(self, kind: Kind, key: str) -> bool:
         """Return whether a result is there to the last bit; one that is damaged is taken away."""
         try:
             return (self.store.run if kind == "runs" else self.store.oracle)(key) is not None
@@ -169,10 +165,7 @@ class _Session:
     def _summary(self) -> Summary:
         present = self.store.present("runs")
         whole = not self.failures and present >= self.tasks.keys()
-        order = [
-            *dict.fromkeys(one.oracle for one in self.manifest.runs if one.oracle),
-            *self.tasks,
-        ]
+        order = [*self.manifest.oracle_keys(), *self.tasks]
         return Summary(
             folder=self.store.folder,
             runs=len(self.tasks),
@@ -181,24 +174,12 @@ class _Session:
             repaired=tuple(self.repaired),
             failures=tuple(self.failures[key] for key in order if key in self.failures),
             spare=len(present - self.tasks.keys()),
-            hash=results_hash(self.store, self.manifest) if whole else "",
+            hash=self.store.hash_of(self.manifest) if whole else "",
         )
 
     def _stage(self, name: str) -> None:
         self.status.stage, self.status.running = name, []
         self.progress(self.status)
-
-
-def results_hash(store: Store, manifest: Manifest) -> str:
-    """Return a hash of all result files a study asks for, in its order."""
-    digest = hashlib.sha256()
-    oracles = dict.fromkeys(one.oracle for one in manifest.runs if one.oracle is not None)
-    runs = dict.fromkeys(one.key for one in manifest.runs)
-    for kind, keys in (("oracles", oracles), ("runs", runs)):
-        for key in keys:
-            digest.update(key.encode())
-            digest.update((store.folder / kind / f"{key}.parquet").read_bytes())
-    return digest.hexdigest()[:32]
 
 
 def _with_history(manifest: Manifest, store: Store) -> Manifest:

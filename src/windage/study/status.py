@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
-__all__ = ["Failure", "Status", "Summary"]
+from windage.errors import WindageError
+
+__all__ = ["Failure", "Status", "Summary", "reason"]
 
 
 @dataclass(frozen=True)
@@ -14,6 +16,15 @@ class Failure:
 
     what: str
     why: str
+
+
+def reason(err: Exception) -> str:
+    """Return why a run failed: our errors speak for themselves, others need their names.
+
+    >>> reason(ZeroDivisionError("division by zero"))
+    'ZeroDivisionError: division by zero'
+    """
+    return str(err) if isinstance(err, WindageError) else f"{type(err).__name__}: {err}"
 
 
 @dataclass

@@ -13,12 +13,13 @@ matter who wrote them, in which order, or how often somebody was killed over it.
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 import polars as pl
@@ -29,7 +30,18 @@ from windage.study.play import Outcome
 from windage.study.tables import ORACLE, RUN, read
 from windage.writing import as_path, make_folder, target_of, unreadable, unwritable, write_whole
 
-__all__ = ["Asked", "Manifest", "OtherFormatError", "Store", "asked_hash"]
+__all__ = [
+    "Asked",
+    "Kind",
+    "Manifest",
+    "OtherFormatError",
+    "Store",
+    "asked_hash",
+    "version_changes",
+]
+
+Kind = Literal["runs", "oracles"]
+"""Of a result: the name of the folder it is in."""
 
 _MANIFEST = "manifest.json"
 _KNOWN = (_MANIFEST, "runs", "oracles", "timings.jsonl", ".lock")
@@ -94,6 +106,14 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     versions: dict[str, str]
     before: list[dict[str, str]]
     runs: list[Asked]
+
+    def run_keys(self) -> list[str]:
+        """Return the keys of the runs in order; one that two labels share is there once."""
+        return list(dict.fromkeys(one.key for one in self.runs))
+
+    def oracle_keys(self) -> list[str]:
+        """Return the keys of the oracles that runs are measured by, in order."""
+        return list(dict.fromkeys(one.oracle for one in self.runs if one.oracle is not None))
 
 
 def asked_hash(name: str, runs: list[Asked]) -> str:
@@ -174,16 +194,28 @@ class Store:
 
     def run(self, key: str) -> pl.DataFrame | None:
         """Return a run; None if it is not there."""
-        return read(self.folder / "runs" / f"{key}.parquet", RUN)
+        return read(self.path("runs", key), RUN)
 
     def oracle(self, key: str) -> pl.DataFrame | None:
         """Return the oracle of an environment; None if it is not there."""
-        return read(self.folder / "oracles" / f"{key}.parquet", ORACLE)
+        return read(self.path("oracles", key), ORACLE)
 
-    def keep(self, kind: str, key: str, outcome: Outcome, now: str) -> None:
+    def path(self, kind: Kind, key: str) -> Path:
+        """Return where a result is, or would be."""
+        return self.folder / kind / f"{key}.parquet"
+
+    def hash_of(self, manifest: Manifest) -> str:
+        """Return a hash of all result files a study asks for, in its order."""
+        digest = hashlib.sha256()
+        paths = [self.path("oracles", key) for key in manifest.oracle_keys()]
+        for path in (*paths, *(self.path("runs", key) for key in manifest.run_keys())):
+            digest.update(path.stem.encode())
+            digest.update(path.read_bytes())
+        return digest.hexdigest()[:32]
+
+    def keep(self, kind: Kind, key: str, outcome: Outcome, now: str) -> None:
         """Write a result, and then when and where it was made."""
-        path = self.folder / kind / f"{key}.parquet"
-        write_whole(path, lambda file: file.write(outcome.data))
+        write_whole(self.path(kind, key), lambda file: file.write(outcome.data))
         self.note(
             {
                 "kind": kind.removesuffix("s"),
@@ -208,11 +240,11 @@ class Store:
         except OSError as err:
             raise unwritable(path, err) from None
 
-    def remove(self, kind: str, key: str) -> None:
+    def remove(self, kind: Kind, key: str) -> None:
         """Take away a damaged file."""
-        _take_away(self.folder / kind / f"{key}.parquet")
+        _take_away(self.path(kind, key))
 
-    def present(self, kind: str) -> set[str]:
+    def present(self, kind: Kind) -> set[str]:
         """Return the keys of the files that are there."""
         return {path.stem for path in (self.folder / kind).glob("*.parquet")}
 
@@ -262,6 +294,21 @@ def _keys_hold(manifest: Manifest) -> bool:
         if any(made.parameters.get("horizon", one.horizon) != one.horizon for one in asked):
             return False
     return True
+
+
+def version_changes(
+    first: Mapping[str, str], second: Mapping[str, str]
+) -> tuple[tuple[str, str, str], ...]:
+    """Return the versions that differ: name, first, second; a dash where one is not known.
+
+    >>> version_changes({"numpy": "2.0"}, {"numpy": "2.1", "commit": "1f3a"})
+    (('commit', '-', '1f3a'), ('numpy', '2.0', '2.1'))
+    """
+    return tuple(
+        (name, first.get(name, "-"), second.get(name, "-"))
+        for name in sorted(first.keys() | second.keys())
+        if first.get(name) != second.get(name)
+    )
 
 
 class OtherFormatError(StateError):

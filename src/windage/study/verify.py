@@ -16,8 +16,8 @@ from windage.streams import stream
 from windage.study.columns import Gains
 from windage.study.play import Outcome, Task, gains_of, play, solve
 from windage.study.pools import cores
-from windage.study.status import Failure
-from windage.study.store import Manifest, Store
+from windage.study.status import Failure, reason
+from windage.study.store import Manifest, Store, version_changes
 from windage.study.tables import ORACLE, RUN, decode
 
 __all__ = ["Difference", "Verification", "verify"]
@@ -94,8 +94,7 @@ def verify(
     store = Store.found(folder)
     manifest = store.manifest()
     progress("reading")
-    runs = dict.fromkeys(asked.key for asked in manifest.runs)
-    oracles = dict.fromkeys(asked.oracle for asked in manifest.runs if asked.oracle)
+    runs, oracles = manifest.run_keys(), manifest.oracle_keys()
     damaged: list[str] = []
     there = [key for key in runs if _whole(store.run, key, damaged)]
     solved = [key for key in oracles if _whole(store.oracle, key, damaged)]
@@ -105,20 +104,15 @@ def verify(
     failed = tuple(one for one in found if isinstance(one, Failure))
     keys = {task.key for task in chosen}
     worlds = {asked.oracle for asked in manifest.runs if asked.oracle and asked.key in keys}
-    now, then = versions(), manifest.versions
     return Verification(
         files=len(there) + len(solved),
         recomputed=len(chosen) + len(worlds) - len(failed),
-        missing=len(runs.keys() - store.present("runs"))
-        + len(oracles.keys() - store.present("oracles")),
+        missing=len(set(runs) - store.present("runs"))
+        + len(set(oracles) - store.present("oracles")),
         damaged=tuple(damaged),
         different=tuple(one for one in found if isinstance(one, Difference)),
         failed=failed,
-        versions=tuple(
-            (name, then.get(name, "-"), now.get(name, "-"))
-            for name in sorted(then.keys() | now.keys())
-            if then.get(name) != now.get(name)
-        ),
+        versions=version_changes(manifest.versions, versions()),
     )
 
 
@@ -139,8 +133,7 @@ def _recomputed(
                 yield outcome
                 continue
             gains[key] = gains_of(decode(outcome.data, ORACLE, Path(key)))
-            place = store.folder / "oracles" / f"{key}.parquet"
-            yield from _compared(place, outcome.data, ORACLE, what)
+            yield from _compared(store.path("oracles", key), outcome.data, ORACLE, what)
         progress(f"{len(chosen)} runs")
         playing = {
             task.key: pool.submit(play, task, gains[names[task.key].oracle])
@@ -157,8 +150,7 @@ def _recomputed(
             if isinstance(outcome, Failure):
                 yield outcome
                 continue
-            place = store.folder / "runs" / f"{task.key}.parquet"
-            yield from _compared(place, outcome.data, RUN, what)
+            yield from _compared(store.path("runs", task.key), outcome.data, RUN, what)
 
 
 def _outcome(future: Future[Outcome], what: str) -> Outcome | Failure:
@@ -166,8 +158,7 @@ def _outcome(future: Future[Outcome], what: str) -> Outcome | Failure:
     try:
         return future.result()
     except Exception as err:
-        kind = "" if isinstance(err, WindageError) else f"{type(err).__name__}: "
-        return Failure(what, f"{kind}{err}")
+        return Failure(what, reason(err))
 
 
 def _compared(path: Path, now: bytes, schema: dict[str, Any], what: str) -> Iterable[Difference]:

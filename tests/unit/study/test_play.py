@@ -11,9 +11,8 @@ import pytest
 
 import windage as wd
 from windage.agents.hearing import listening
-from windage.study.columns import Stopped
 from windage.study.planning import plan
-from windage.study.play import gains_of, play, solve
+from windage.study.play import Stopped, gains_of, play, solve
 from windage.study.spec import read_spec
 from windage.study.tables import ORACLE, RUN, decode
 

@@ -7,7 +7,6 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from windage.study.runner import results_hash
 from windage.study.store import Manifest, Store
 
 __all__ = ["provenance", "study_text"]
@@ -25,7 +24,7 @@ def provenance(store: Store, manifest: Manifest, *, complete: bool) -> list[tupl
         ("hash of the study", manifest.hash),
     ]
     if complete:
-        found.append(("hash of the results", results_hash(store, manifest)))
+        found.append(("hash of the results", store.hash_of(manifest)))
     found.append(("versions", ", ".join(f"{name} {value}" for name, value in versions.items())))
     if commit:
         found.append(("commit", commit))
