@@ -15,10 +15,12 @@ from numpy.typing import NDArray
 
 from windage import agents
 from windage.agents.base import Agent
+from windage.drift import DriftingMDP
 from windage.record import Run
 from windage.regret import rounding
 from windage.spaces import StateActions
 from windage.study.kinds import Player, World
+from windage.worlds import Problem
 
 __all__ = [
     "Gains",
@@ -214,7 +216,7 @@ def forgetting(agent: Any) -> dict[str, Any]:
     }
 
 
-def census_every(world: Any) -> int | None:
+def census_every(world: DriftingMDP | Problem) -> int | None:
     """Return how many steps lie between two looks at what an agent remembers; None: too much."""
     few = world.space.n_pairs <= MOST_PAIRS
     return -(-world.horizon // SNAPSHOTS) if few else None

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
-from typing import Any
 
 from windage.agents.hearing import listening
 from windage.drift import DriftingMDP
@@ -210,7 +209,7 @@ def _commit() -> str:
     """Return the commit of the source, with a mark if it was changed since; empty if unknown."""
     here = Path(__file__).parent
 
-    def git(*arguments: str) -> Any:
+    def git(*arguments: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(  # noqa: S603
             ["git", "-C", str(here), *arguments],  # noqa: S607
             capture_output=True, text=True, check=False, timeout=10,

@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
+from numpy.typing import NDArray
 
 from windage.agents.base import Agent
 from windage.agents.hearing import listening
@@ -125,7 +127,7 @@ def follow(moment: Moment) -> tuple[int, float, int] | None:
     return int(played.actions[0]), float(played.rewards[0]), int(played.final_state)
 
 
-def _require_same(found: Any, stored: Any, asked: Asked) -> None:
+def _require_same(found: NDArray[np.float64], stored: pl.Series, asked: Asked) -> None:
     values = np.asarray(stored, dtype=np.float64)[: found.size]
     if not np.array_equal(found, values):
         first = int(np.argmax(found != values))

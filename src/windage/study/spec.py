@@ -12,7 +12,7 @@ import itertools
 import math
 import re
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -243,7 +243,7 @@ def _agent_id(table: dict[str, Any], place: str) -> str:
     return _id(table, place, ids.agent_parameters)
 
 
-def _id(table: dict[str, Any], place: str, parameters: Any) -> str:
+def _id(table: dict[str, Any], place: str, parameters: Callable[[str, str], dict[str, Any]]) -> str:
     """Return the id of a table, and refuse keys that are no parameters of it."""
     if "id" not in table:
         raise InputError("has no id", field=place, fix='write id = "..."')

@@ -19,7 +19,7 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TextIO
 
 import msgspec
 import polars as pl
@@ -326,7 +326,7 @@ def _take_away(path: Path) -> None:
         raise unwritable(path, err) from None
 
 
-def _take(lock: Any, folder: Path) -> None:
+def _take(lock: TextIO, folder: Path) -> None:
     """Lock the folder for this process; the system takes the lock back when it dies."""
     try:
         import fcntl

@@ -18,11 +18,14 @@ import polars as pl
 from windage.errors import StateError
 from windage.writing import unreadable
 
-__all__ = ["ORACLE", "RUN", "decode", "encode", "read"]
+__all__ = ["ORACLE", "RUN", "Schema", "decode", "encode", "read"]
+
+Schema = dict[str, pl.DataType | type[pl.DataType]]
+"""The columns of a file and what is in them."""
 
 _TEXTS, _INTEGERS, _REALS = pl.List(pl.String), pl.List(pl.Int64), pl.List(pl.Float64)
 
-RUN: dict[str, pl.DataType | type[pl.DataType]] = {
+RUN: Schema = {
     "key": pl.String,
     "environment_id": pl.String,
     "environment_parameters": pl.String,
@@ -72,7 +75,7 @@ RUN: dict[str, pl.DataType | type[pl.DataType]] = {
 }
 """The columns of a run's file."""
 
-ORACLE: dict[str, pl.DataType | type[pl.DataType]] = {
+ORACLE: Schema = {
     "key": pl.String,
     "environment_id": pl.String,
     "environment_parameters": pl.String,
@@ -96,7 +99,7 @@ _NAME = "windage.sha256"
 _BLANK = b"0" * 64
 
 
-def encode(row: dict[str, Any], schema: dict[str, Any]) -> bytes:
+def encode(row: dict[str, Any], schema: Schema) -> bytes:
     """Return a row as the bytes of its file; everything that could vary is fixed."""
     frame = pl.DataFrame([[row[name] for name in schema]], schema=schema, orient="row")
     file = io.BytesIO()
@@ -114,7 +117,7 @@ def encode(row: dict[str, Any], schema: dict[str, Any]) -> bytes:
     return data[:start] + digest + data[start + 64 :]
 
 
-def decode(data: bytes, schema: dict[str, Any], path: Path) -> pl.DataFrame:
+def decode(data: bytes, schema: Schema, path: Path) -> pl.DataFrame:
     """Return the row of a file, or refuse a file that is not, to the last bit, as it was written.
 
     Raises
@@ -135,7 +138,7 @@ def decode(data: bytes, schema: dict[str, Any], path: Path) -> pl.DataFrame:
     return frame
 
 
-def read(path: Path, schema: dict[str, Any]) -> pl.DataFrame | None:
+def read(path: Path, schema: Schema) -> pl.DataFrame | None:
     """Return the row of a file; None if there is no file.
 
     Raises

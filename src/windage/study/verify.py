@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 
@@ -18,7 +17,7 @@ from windage.study.play import Outcome, Task, gains_of, play, solve
 from windage.study.pools import cores
 from windage.study.status import Failure, reason
 from windage.study.store import Manifest, Store, version_changes
-from windage.study.tables import ORACLE, RUN, decode
+from windage.study.tables import ORACLE, RUN, Schema, decode
 
 __all__ = ["Difference", "Verification", "verify"]
 
@@ -161,7 +160,7 @@ def _outcome(future: Future[Outcome], what: str) -> Outcome | Failure:
         return Failure(what, reason(err))
 
 
-def _compared(path: Path, now: bytes, schema: dict[str, Any], what: str) -> Iterable[Difference]:
+def _compared(path: Path, now: bytes, schema: Schema, what: str) -> Iterable[Difference]:
     try:
         then = path.read_bytes()
     except OSError:
