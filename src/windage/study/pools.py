@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from multiprocessing.connection import wait
 from typing import Any
 
-from windage.errors import InputError
+from windage.errors import InputError, StateError
 from windage.inputs import as_choice, as_integer
 from windage.study.columns import Gains
 from windage.study.play import Outcome, Task, play
@@ -79,8 +79,19 @@ def opener(
 
 @contextlib.contextmanager
 def _given(executor: Executor, workers: int) -> Iterator[Pool]:
-    """Use somebody else's executor, which stays open."""
-    yield Pool(workers, workers, executor.submit, play, lambda: None)
+    """Use somebody else's executor, which stays open; one that broke, nobody here can replace."""
+
+    def submit(work: Callable[..., Outcome], *arguments: Any) -> Future[Outcome]:
+        try:
+            return executor.submit(work, *arguments)
+        except RuntimeError as err:  # broken, or shut down
+            raise StateError(
+                f"takes no more work ({err})",
+                field="executor",
+                fix="run the study again with a new one: it goes on from here",
+            ) from None
+
+    yield Pool(workers, workers, submit, play, lambda: None)
 
 
 @contextlib.contextmanager

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import errno
 import json
+import multiprocessing
 import os
 import threading
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ import pytest
 import windage as wd
 from tests.unit.study.test_store import contents
 from windage import writing
-from windage.errors import InputError
+from windage.errors import InputError, StateError
 from windage.study.verify import verify
 
 OWN = "tests.unit.study.own"
@@ -231,6 +232,25 @@ def test_a_run_that_takes_every_worker_down_has_failed(tmp_path):
     (failure,) = done.failures
     assert failure.why.startswith("3 workers died at it")
     assert "Deadly" in failure.what
+
+
+@pytest.mark.parametrize("end", ["broken", "shut down"])
+def test_an_executor_that_takes_no_more_work_is_an_error_and_the_study_goes_on_with_another(
+    tmp_path, end
+):
+    deadly = {"id": f"{OWN}:Deadly", "flag": str(tmp_path / "died")}
+    asked = study({"id": "random"}, deadly)
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(2, mp_context=context) as pool:
+        if end == "shut down":
+            pool.shutdown()
+        with pytest.raises(StateError, match=r"executor: takes no more work .*goes on from here"):
+            asked.run(tmp_path / "results", executor=pool)
+    (tmp_path / "died").touch()
+    kept = len(list((tmp_path / "results" / "runs").iterdir()))
+    with ProcessPoolExecutor(2, mp_context=context) as pool:
+        done = asked.run(tmp_path / "results", executor=pool)
+    assert (done.kept, done.made, done.failures) == (kept, 6 - kept, ())
 
 
 class Disk:
