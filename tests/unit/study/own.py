@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from concurrent.futures import BrokenExecutor
 from pathlib import Path
 
 import windage as wd
@@ -63,6 +64,41 @@ class Leaving(Plain):
         if self.t == 5:
             raise SystemExit("enough")
         return super().act(s)
+
+
+class UntoldError(Exception):
+    """Cannot be made again where it is unpickled, and cannot say what it is."""
+
+    def __init__(self, one, other):
+        super().__init__(f"{one} and {other}")
+
+    def __str__(self):
+        raise self
+
+
+class Quit(BaseException):
+    """No `Exception`: most programs let it pass."""
+
+
+class Raising(Plain):
+    """Raises what does not travel well."""
+
+    def __init__(self, space, what="two"):
+        super().__init__(space)
+        self.what = what
+
+    def act(self, s):
+        if self.what == "untold":
+            raise UntoldError("this", "that")
+        if self.what == "quit":
+            raise Quit("enough")
+        if self.what == "local":
+
+            class LocalError(Exception):
+                pass
+
+            raise LocalError("of this function")
+        raise BrokenExecutor("of my own")
 
 
 class FromZero(Plain):

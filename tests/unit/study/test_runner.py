@@ -95,6 +95,20 @@ def test_an_agent_that_ends_python_has_failed_and_the_others_go_on(tmp_path, exe
     assert failure.why.startswith("asked Python to end (SystemExit: enough)")
 
 
+@pytest.mark.parametrize("executor", ["threads", "processes"])
+def test_whatever_an_agent_raises_is_told_in_words_and_the_others_go_on(tmp_path, executor):
+    raising = {"id": f"{OWN}:Raising", "what": ["untold", "quit", "local", "broken"]}
+    asked = study(raising, {"id": "random"}, seeds=1)
+    done = asked.run(tmp_path / "results", executor=executor, workers=1)
+    assert done.made == 1
+    assert [failure.why for failure in done.failures] == [
+        "UntoldError: it does not say why",
+        "Quit: enough",
+        "LocalError: of this function",
+        "BrokenExecutor: of my own",
+    ]
+
+
 def test_what_ends_python_before_anything_runs_is_an_error(tmp_path, monkeypatch):
     with pytest.raises(
         InputError, match=r"agents\[0\]: cannot be made on riverswim \(SystemExit: 3"
