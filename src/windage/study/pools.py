@@ -117,18 +117,22 @@ def _processes(workers: int) -> Iterator[Pool]:
     Processes are started afresh: one that is forked from a program with threads may hang.
     """
     context = multiprocessing.get_context("spawn")
-    over = context.Event()
+    over = context.RawValue("b", 0)  # no Event: who is killed while it asks one leaves it locked
+
+    def stop() -> None:
+        over.value = 1
+
     pool = ProcessPoolExecutor(
         workers, mp_context=context, initializer=_start_worker, initargs=(over,)
     )
     try:
-        yield Pool(workers, _AHEAD, pool.submit, _play_in_process, over.set)
+        yield Pool(workers, _AHEAD, pool.submit, _play_in_process, stop)
     finally:
-        over.set()
+        stop()
         pool.shutdown(wait=True, cancel_futures=True)
 
 
-_over: Any = None  # of a worker process: the event that asks it to stop
+_over: Any = None  # of a worker process: a number that is not 0 when it is to stop
 
 
 def _start_worker(over: Any) -> None:
@@ -147,7 +151,7 @@ def _end_with(sentinel: int) -> None:
 
 
 def _play_in_process(task: Task, gains: Gains | None) -> Outcome:
-    return play(task, gains, _over.is_set)
+    return play(task, gains, lambda: bool(_over.value))
 
 
 @contextlib.contextmanager

@@ -238,6 +238,21 @@ def test_a_worker_that_dies_is_replaced(tmp_path):
     assert (done.made, done.failures) == (6, ())
 
 
+def test_a_worker_that_dies_with_a_lock_in_its_hand_is_replaced(tmp_path):
+    done = []
+    flag = tmp_path / "died"
+    asked = study({"id": "random"}, {"id": f"{OWN}:KilledInALock", "flag": str(flag)})
+    folder = tmp_path / "results"
+    work = threading.Thread(
+        target=lambda: done.append(asked.run(folder, workers=2, executor="processes")), daemon=True
+    )
+    work.start()
+    work.join(60)
+    assert flag.exists()
+    assert done, "the study waits for a lock that nobody will give back"
+    assert (done[0].made, done[0].failures) == (6, ())
+
+
 def test_a_run_that_takes_every_worker_down_has_failed(tmp_path):
     done = study({"id": "random"}, {"id": f"{OWN}:Deadly"}, seeds=1).run(
         tmp_path / "results", workers=2, executor="processes"
