@@ -124,8 +124,7 @@ class Store:
             lock = (store.folder / ".lock").open("a")
         except OSError as err:
             raise unwritable(store.folder, err) from None
-        with lock:
-            _take(lock, store.folder)
+        with lock, _taken(lock, store.folder):
             for left in store._left_behind():
                 _take_away(left)
             yield store
@@ -250,11 +249,13 @@ def _take_away(path: Path) -> None:
         raise unwritable(path, err) from None
 
 
-def _take(lock: Any, folder: Path) -> None:
+@contextlib.contextmanager
+def _taken(lock: Any, folder: Path) -> Iterator[None]:
     """Lock the folder for this process; the system takes the lock back when it dies."""
     try:
         import fcntl
     except ImportError:  # no such locks here: two at once would do work twice, and lose nothing
+        yield
         return
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -264,3 +265,7 @@ def _take(lock: Any, folder: Path) -> None:
             field=str(folder),
             fix="wait for it, or name another folder",
         ) from None
+    try:
+        yield
+    finally:  # closing is not enough: forked workers of an executor that stays open hold it too
+        fcntl.flock(lock, fcntl.LOCK_UN)

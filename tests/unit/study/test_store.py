@@ -245,6 +245,25 @@ def test_two_at_once_in_one_folder(tmp_path):
     assert small().run(tmp_path / "results").made == 6
 
 
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_a_process_forked_meanwhile_does_not_keep_the_folder_locked(tmp_path):
+    """Workers of an executor that stays open are such processes."""
+    reader, writer = os.pipe()
+    with Store.opened(tmp_path / "results"):
+        child = os.fork()
+        if child == 0:
+            os.close(writer)
+            os.read(reader, 1)  # until its parent is done
+            os._exit(0)
+    try:
+        assert small().run(tmp_path / "results").made == 6
+    finally:
+        os.close(writer)
+        os.waitpid(child, 0)
+        os.close(reader)
+
+
 def test_what_the_killed_left_behind_is_taken_away_and_nothing_of_the_users(results):
     result = f"{'0a' * 16}.parquet"
     ours = ("manifest.json.1-0.tmp", f"runs/{result}.1-0.tmp", f"oracles/{result}.77-3.tmp")
