@@ -212,7 +212,13 @@ def _with_history(manifest: Manifest, store: Store) -> Manifest:
             stacklevel=2,
         )
         return manifest
-    except StateError:  # none, or one that cannot be read: a new one takes its place
+    except StateError as err:
+        if store.has_manifest():
+            warnings.warn(
+                f"{err.field} {err.problem}; it was written anew, and results that are there stay",
+                errors.ParameterWarning,
+                stacklevel=2,
+            )
         return manifest
     before = [*last.before, last.versions]
     others = [one for i, one in enumerate(before) if one != versions() and one not in before[:i]]

@@ -13,6 +13,7 @@ matter who wrote them, in which order, or how often somebody was killed over it.
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 import os
 import re
@@ -82,6 +83,8 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         Versions of those who ran parts of it earlier, if they had others.
     runs
         The runs that are asked for, in order.
+    checksum
+        Of all the rest; empty if it was written before there were any.
     """
 
     windage_study: int
@@ -93,6 +96,7 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     versions: dict[str, str]
     before: list[dict[str, str]]
     runs: list[Asked]
+    checksum: str = ""
 
 
 class Store:
@@ -105,7 +109,7 @@ class Store:
     def found(cls, folder: str | Path) -> Store:
         """Return the store of a folder that holds a study."""
         store = cls(as_path(folder, "folder"))
-        if not (store.folder / _MANIFEST).is_file():
+        if not store.has_manifest():
             why = "holds no study" if store.folder.is_dir() else "is no folder of results"
             raise StateError(
                 why, field=str(folder), fix="name the folder that `windage run -o` wrote"
@@ -129,6 +133,10 @@ class Store:
                 _take_away(left)
             yield store
 
+    def has_manifest(self) -> bool:
+        """Return whether there is a manifest, whatever it says."""
+        return (self.folder / _MANIFEST).is_file()
+
     def manifest(self) -> Manifest:
         """Return the manifest, or refuse one that cannot be read."""
         path = self.folder / _MANIFEST
@@ -141,7 +149,10 @@ class Store:
                     field=str(path),
                     fix="use the version of windage that wrote it, or run the study again",
                 )
-            return msgspec.json.decode(data, type=Manifest)
+            found = msgspec.json.decode(data, type=Manifest)
+            if found.checksum not in ("", _checksum(found)):
+                raise msgspec.DecodeError("its checksum is wrong")
+            return found
         except OSError as err:
             if not isinstance(err, FileNotFoundError):
                 raise unreadable(path, err) from None
@@ -155,7 +166,8 @@ class Store:
 
     def write_manifest(self, manifest: Manifest) -> None:
         """Write the manifest, unless it is there already."""
-        data = msgspec.json.format(msgspec.json.encode(manifest), indent=1) + b"\n"
+        whole = msgspec.structs.replace(manifest, checksum=_checksum(manifest))
+        data = msgspec.json.format(msgspec.json.encode(whole), indent=1) + b"\n"
         path = self.folder / _MANIFEST
         if not path.is_file() or path.read_bytes() != data:
             write_whole(path, lambda file: file.write(data))
@@ -240,6 +252,12 @@ class OtherFormatError(StateError):
 
 class _Version(msgspec.Struct):
     windage_study: int
+
+
+def _checksum(manifest: Manifest) -> str:
+    """Return a hash of all a manifest says but this: a flipped bit in a label is still a label."""
+    bare = msgspec.structs.replace(manifest, checksum="")
+    return hashlib.sha256(msgspec.json.encode(bare)).hexdigest()[:32]
 
 
 def _take_away(path: Path) -> None:

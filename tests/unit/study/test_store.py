@@ -175,10 +175,32 @@ def test_a_damaged_manifest_is_refused_and_written_anew(results, text):
     with pytest.raises(StateError, match="cannot be read"):
         wd.load_results(results)
     before = contents(results)
-    done = small().run(results)
+    with pytest.warns(wd.ParameterWarning, match=r"manifest.json cannot be read .*written anew"):
+        done = small().run(results)
     assert (done.made, done.kept) == (0, 6)
     assert contents(results) == before
     assert wd.load_results(results).height == 6
+
+
+def test_every_flipped_bit_of_a_manifest_is_refused_or_changes_nothing(results):
+    """A flip in white space is none; one in a label or a number would be a study never asked."""
+    path = results / "manifest.json"
+    data, wanted = path.read_bytes(), Store(results).manifest()
+    rng = np.random.default_rng(1)
+    refused = []
+    for place in range(0, len(data) - 1, 1 if RELIABILITY else 3):
+        broken = bytearray(data)
+        broken[place] ^= 1 << int(rng.integers(8))
+        path.write_bytes(broken)
+        try:
+            assert Store(results).manifest() == wanted, place
+        except StateError as err:
+            refused.append(err.field)
+        path.write_bytes(data[:place])
+        with pytest.raises(StateError, match="cannot be read"):
+            Store(results).manifest()
+    assert set(refused) == {str(path)}
+    assert len(refused) > 100
 
 
 def test_another_format_is_refused_and_its_files_stay(results, monkeypatch):
@@ -287,6 +309,7 @@ def test_versions_of_those_before_are_remembered(results):
     manifest = json.loads(path.read_text())
     now = manifest["versions"]
     manifest["versions"] = now | {"numba": "0.1"}
+    manifest["checksum"] = ""  # as it was before there were any
     path.write_text(json.dumps(manifest))
     with pytest.warns(wd.ParameterWarning, match="were made with other versions"):
         small().run(results)
