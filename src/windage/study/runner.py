@@ -21,6 +21,7 @@ from windage.simulate import run as run_agent
 from windage.study import pools
 from windage.study.columns import Gains
 from windage.study.crew import Crew, Job
+from windage.study.kinds import AT_HAND
 from windage.study.planning import Plan, plan, versions
 from windage.study.play import Outcome, Task, gains_of, play, solve
 from windage.study.pools import Pool
@@ -74,7 +75,7 @@ class _Session:
         store.write_manifest(_with_history(self.manifest, store))
         self._stage("reading")
         todo = [task for key, task in self.tasks.items() if not self._whole("runs", key)]
-        todo.sort(key=lambda task: task.seed)  # whole seeds first: pairs can be compared early
+        self._sort(todo)
         status.total = len(self.tasks)
         status.kept = len(self.tasks) - len(todo)
         status.steps_to_do = sum(self.labels[task.key].horizon for task in todo)
@@ -92,6 +93,13 @@ class _Session:
             finally:  # an interrupt may fall between a file and its count
                 status.made = len(store.present("runs") & self.tasks.keys()) - status.kept
         return self._summary()
+
+    def _sort(self, todo: list[Task]) -> None:
+        """Put whole seeds first, so that pairs can be compared early, of few worlds at a time."""
+        places: dict[str, int] = {}
+        for task in self.tasks.values():
+            places.setdefault(task.world.key, len(places))
+        todo.sort(key=lambda task: (places[task.world.key] // AT_HAND, task.seed))
 
     def _oracles(self, keys: list[str]) -> Iterable[Job]:
         worlds = {task.world.key: task.world for task in self.tasks.values()}

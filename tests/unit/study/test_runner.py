@@ -16,6 +16,7 @@ import windage as wd
 from tests.unit.study.test_store import contents
 from windage import writing
 from windage.errors import InputError, StateError
+from windage.study import kinds, pools
 from windage.study.verify import verify
 
 OWN = "tests.unit.study.own"
@@ -207,6 +208,26 @@ def test_oracles_are_found_once_for_all_runs(tmp_path, monkeypatch):
     assert len([T for T in calls if T > 10]) == 2
     study(horizon=[150, 200], seeds=6).run(tmp_path / "results")
     assert len([T for T in calls if T > 10]) == 2
+
+
+def test_models_are_made_once_however_many_there_are(tmp_path, monkeypatch):
+    made, seeds = [], []
+    make, play = wd.envs.make, pools.play
+    monkeypatch.setattr(
+        wd.envs, "make", lambda name, **given: made.append(given["horizon"]) or make(name, **given)
+    )
+    monkeypatch.setattr(
+        pools, "play", lambda task, *rest: seeds.append(task.seed) or play(task, *rest)
+    )
+    horizons = list(range(30, 30 + kinds.AT_HAND + 3))
+    worlds = [{"id": "peril", "tau": 3, "oracle": False}]
+    asked = study({"id": "random"}, environments=worlds, horizon=horizons, seeds=4)
+    asked.run(tmp_path / "results", workers=1)
+    planned, played = made[: len(horizons)], made[len(horizons) :]
+    assert planned == horizons
+    assert sorted(played) == sorted(set(played)), "a model was made again for every seed"
+    few, rest = kinds.AT_HAND, 3
+    assert seeds == [seed for n in (few, rest) for seed in range(4) for _ in range(n)]
 
 
 def test_an_interrupt_keeps_what_is_done_and_goes_on(tmp_path):
