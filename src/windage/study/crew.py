@@ -59,7 +59,7 @@ class Crew:
         strikes: Counter[str] = Counter()
         while waiting or flying:
             pool = self._launch(waiting, flying, strikes)
-            running([job.name for job in flying.values()][: pool.workers])
+            running([job.name for job in flying.values()][: pool.workers()])
             done, _ = wait(flying, timeout=_LOOK, return_when=FIRST_COMPLETED)
             died: list[Job] = []
             for future in done:
@@ -93,7 +93,8 @@ class Crew:
         """Hand out a few jobs more than there are workers; one that is suspect flies alone."""
         pool = self._pool
         assert pool is not None
-        while waiting and len(flying) < pool.workers + pool.ahead:
+        room = pool.workers() + pool.ahead()
+        while waiting and len(flying) < room:
             job = waiting[0]
             suspect = strikes[job.key] or any(strikes[one.key] for one in flying.values())
             if suspect and flying:

@@ -7,6 +7,7 @@ import multiprocessing
 import os
 import signal
 import threading
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import dataclass
@@ -22,7 +23,7 @@ __all__ = ["EXECUTORS", "Pool", "cores", "opener"]
 
 EXECUTORS = ("threads", "processes", "dask")
 _MOST_WORKERS = 4096
-_AHEAD = 2
+_ASK = 1.0  # seconds between two looks at how many workers a cluster has
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,8 @@ class Pool:
     Attributes
     ----------
     workers, ahead
-        How many runs are made at a time, and how many wait at the workers' door.
+        How many runs are made at a time, and how many wait at the workers' door; of a cluster both
+        may change while it is asked.
     submit
         Takes a function of plain data and its arguments.
     play
@@ -41,8 +43,8 @@ class Pool:
         Asks for an end; runs that are on their way are given up.
     """
 
-    workers: int
-    ahead: int
+    workers: Callable[[], int]
+    ahead: Callable[[], int]
     submit: Callable[..., Future[Outcome]]
     play: Callable[[Task, Gains | None], Outcome]
     stop: Callable[[], None]
@@ -53,6 +55,10 @@ def cores() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
+
+
+def _ahead() -> int:
+    return 2
 
 
 def opener(
@@ -91,7 +97,7 @@ def _given(executor: Executor, workers: int) -> Iterator[Pool]:
                 fix="run the study again with a new one: it goes on from here",
             ) from None
 
-    yield Pool(workers, workers, submit, play, lambda: None)
+    yield Pool(lambda: workers, lambda: workers, submit, play, lambda: None)
 
 
 @contextlib.contextmanager
@@ -104,7 +110,7 @@ def _threads(workers: int) -> Iterator[Pool]:
 
     with ThreadPoolExecutor(workers, thread_name_prefix="windage") as pool:
         try:
-            yield Pool(workers, _AHEAD, pool.submit, play_here, over.set)
+            yield Pool(lambda: workers, _ahead, pool.submit, play_here, over.set)
         finally:
             over.set()
             pool.shutdown(wait=True, cancel_futures=True)
@@ -126,7 +132,7 @@ def _processes(workers: int) -> Iterator[Pool]:
         workers, mp_context=context, initializer=_start_worker, initargs=(over,)
     )
     try:
-        yield Pool(workers, _AHEAD, pool.submit, _play_in_process, stop)
+        yield Pool(lambda: workers, _ahead, pool.submit, _play_in_process, stop)
     finally:
         stop()
         pool.shutdown(wait=True, cancel_futures=True)
@@ -154,6 +160,22 @@ def _play_in_process(task: Task, gains: Gains | None) -> Outcome:
     return play(task, gains, lambda: bool(_over.value))
 
 
+class _Seats:
+    """How many threads a cluster has: its workers may come after the study, and grow with it."""
+
+    def __init__(self, client: Any) -> None:
+        self._client = client
+        self._known, self._again = 1, 0.0
+
+    def __call__(self) -> int:
+        now = time.monotonic()
+        if now >= self._again:
+            with contextlib.suppress(Exception):  # a lost connection ends the runs, and is told so
+                self._known = max(1, sum(self._client.nthreads().values()))
+            self._again = now + _ASK
+        return self._known
+
+
 @contextlib.contextmanager
 def _dask(scheduler: str, workers: int | None) -> Iterator[Pool]:
     """Use a cluster; the scheduler gives runs of a worker that dies to another."""
@@ -175,9 +197,9 @@ def _dask(scheduler: str, workers: int | None) -> Iterator[Pool]:
             fix="start one with `dask scheduler`, and workers with `dask worker ADDRESS`",
         ) from None
     with client:
-        n = workers or max(1, sum(client.nthreads().values()))
+        seats = (lambda: workers) if workers else _Seats(client)
         pool = client.get_executor(pure=False)
         try:
-            yield Pool(n, n, pool.submit, play, lambda: None)  # the way there may be long
+            yield Pool(seats, seats, pool.submit, play, lambda: None)  # the way there may be long
         finally:
             pool.shutdown(wait=False)  # takes back what has not been done

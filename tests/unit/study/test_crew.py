@@ -1,0 +1,62 @@
+"""A crew hands out as many jobs as its pool takes, also when that changes."""
+
+from __future__ import annotations
+
+import contextlib
+from concurrent.futures import Future
+
+from windage.study import pools
+from windage.study.crew import Crew, Job
+from windage.study.play import Outcome, play
+
+
+class Cluster:
+    """Says how many threads it has, if it can be reached; does a job when it is asked again."""
+
+    def __init__(self):
+        self.threads, self.in_flight, self.seen = {}, [], []
+        self.seats = pools._Seats(self)
+
+    def nthreads(self):
+        if self.threads is None:
+            raise OSError("connection lost")
+        return self.threads
+
+    def submit(self, work, *arguments):
+        future = Future()
+        self.in_flight.append((future, work, arguments))
+        return future
+
+    def running(self, names):
+        """Look at what is in flight, and end the first of it."""
+        self.seen.append(len(self.in_flight))
+        future, work, arguments = self.in_flight.pop(0)
+        future.set_result(work(*arguments))
+
+    @contextlib.contextmanager
+    def opened(self):
+        yield pools.Pool(self.seats, self.seats, self.submit, play, lambda: None)
+
+
+def outcome():
+    return Outcome(b"", 0.0, 0.0, "here", 1)
+
+
+def test_workers_that_come_and_go_while_a_study_runs(monkeypatch):
+    monkeypatch.setattr(pools, "_ASK", 0.0)
+    cluster = Cluster()
+    ended = []
+    with Crew(cluster.opened) as crew:
+        for job, made in crew.results(
+            [Job(str(i), f"job {i}", outcome, ()) for i in range(40)], cluster.running
+        ):
+            ended.append(job.key)
+            assert made == outcome()
+            cluster.threads = {10: {"a": 2}, 20: {"a": 2, "b": 1}, 30: None}.get(
+                len(ended), cluster.threads
+            )
+    assert sorted(ended, key=int) == [str(i) for i in range(40)]
+    assert cluster.seen[:10] == [2] * 10  # nobody is there yet: one, and one at the door
+    assert cluster.seen[10:20] == [4] * 10
+    assert cluster.seen[20:30] == [6] * 10
+    assert cluster.seen[30:35] == [6] * 5  # as many as when it was last heard of
