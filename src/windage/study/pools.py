@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import dataclass
-from multiprocessing.connection import wait
+from multiprocessing.connection import Connection, wait
 from typing import Any
 
 from windage.errors import InputError, StateError
@@ -38,7 +38,7 @@ class Pool:
     submit
         Takes a function of plain data and its arguments.
     play
-        `play` as these workers call it: in a thread or process it notices when it is to stop.
+        `play` as these workers call it: in a thread it notices when it is to stop.
     stop
         Asks for an end; runs that are on their way are given up.
     """
@@ -123,41 +123,28 @@ def _processes(workers: int) -> Iterator[Pool]:
     Processes are started afresh: one that is forked from a program with threads may hang.
     """
     context = multiprocessing.get_context("spawn")
-    over = context.RawValue("b", 0)  # no Event: who is killed while it asks one leaves it locked
-
-    def stop() -> None:
-        over.value = 1
-
+    door, ours = context.Pipe(duplex=False)  # closed at our end, it sends the workers home
     pool = ProcessPoolExecutor(
-        workers, mp_context=context, initializer=_start_worker, initargs=(over,)
+        workers, mp_context=context, initializer=_start_worker, initargs=(door,)
     )
     try:
-        yield Pool(lambda: workers, _ahead, pool.submit, _play_in_process, stop)
+        yield Pool(lambda: workers, _ahead, pool.submit, play, ours.close)
     finally:
-        stop()
         pool.shutdown(wait=True, cancel_futures=True)
+        ours.close()
+        door.close()
 
 
-_over: Any = None  # of a worker process: a number that is not 0 when it is to stop
-
-
-def _start_worker(over: Any) -> None:
+def _start_worker(door: Connection) -> None:
     """Prepare a process: Ctrl-C is for its parent, and it does not outlive it."""
-    global _over
-    _over = over
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        threading.Thread(target=_end_with, args=(parent.sentinel,), daemon=True).start()
+    threading.Thread(target=_end_with, args=(door,), daemon=True).start()
 
 
-def _end_with(sentinel: int) -> None:
-    wait([sentinel])
+def _end_with(door: Connection) -> None:
+    """End at once when the parent says so or dies: what a run has made, its parent writes."""
+    wait([door])
     os._exit(1)
-
-
-def _play_in_process(task: Task, gains: Gains | None) -> Outcome:
-    return play(task, gains, lambda: bool(_over.value))
 
 
 class _Seats:
