@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-from concurrent.futures import Future
+from concurrent.futures import BrokenExecutor, Future
 
+from windage.errors import StateError
 from windage.study import pools
 from windage.study.crew import Crew, Job
 from windage.study.play import Outcome, play
@@ -60,3 +61,29 @@ def test_workers_that_come_and_go_while_a_study_runs(monkeypatch):
     assert cluster.seen[10:20] == [4] * 10
     assert cluster.seen[20:30] == [6] * 10
     assert cluster.seen[30:35] == [6] * 5  # as many as when it was last heard of
+
+
+class Deadly(Cluster):
+    """One job takes the pool down, and with it all that are in flight."""
+
+    def running(self, names):
+        self.seen.append(sorted(names))
+        fatal = any(name == "job 0" for name in names)
+        for future, work, arguments in self.in_flight:
+            if fatal:
+                future.set_exception(BrokenExecutor())
+            else:
+                future.set_result(work(*arguments))
+        self.in_flight.clear()
+
+
+def test_who_was_in_flight_with_a_deadly_job_does_not_fail_with_it(monkeypatch):
+    monkeypatch.setattr(pools, "_ASK", 0.0)
+    cluster = Deadly()
+    cluster.threads = {"a": 2}
+    jobs = [Job(str(i), f"job {i}", outcome, ()) for i in range(4)]
+    with Crew(cluster.opened) as crew:
+        ended = {job.key: made for job, made in crew.results(jobs, cluster.running)}
+    assert isinstance(ended.pop("0"), StateError)
+    assert ended == {str(i): outcome() for i in range(1, 4)}
+    assert all(len(names) == 1 for names in cluster.seen[1:])  # each suspect flies alone

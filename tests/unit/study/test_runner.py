@@ -17,6 +17,7 @@ from tests.unit.study.test_store import contents
 from windage import writing
 from windage.errors import InputError, StateError
 from windage.study import kinds, pools
+from windage.study.results import load_oracles
 from windage.study.verify import verify
 
 OWN = "tests.unit.study.own"
@@ -191,6 +192,37 @@ def test_one_environment_under_two_labels_with_and_without_the_oracle(tmp_path):
     assert known == {"rewards": 0, "regret": 3}
     found = verify(tmp_path / "results", sample=None)
     assert (found.files, found.recomputed, found.holds) == (7, 7, True)
+
+
+def test_runs_are_measured_by_the_oracle_of_their_own_world(tmp_path):
+    worlds = [{"id": "riverswim", "states": [4, 5]}]
+    study({"id": "random"}, environments=worlds, horizon=[150, 200]).run(tmp_path / "results")
+    oracles = {
+        (row["environment"], row["horizon"]): row["total"]
+        for row in load_oracles(tmp_path / "results").iter_rows(named=True)
+    }
+    assert len(set(oracles.values())) == 4
+    for row in wd.load_results(tmp_path / "results").iter_rows(named=True):
+        assert row["oracle_reward"] == oracles[row["environment"], row["horizon"]]
+        assert row["regret"] == row["oracle_reward"] - row["total_mean_reward"]
+
+
+def test_a_study_that_has_lost_an_oracle_for_good_has_no_hash(tmp_path, monkeypatch):
+    asked = study({"id": "random"})
+    asked.run(tmp_path / "results")
+    (oracle,) = (tmp_path / "results" / "oracles").iterdir()
+    oracle.unlink()
+
+    def refused(model, tol=1e-6):
+        if model.horizon == 200:
+            raise wd.NotConverged("did not close", field="optimal_gains", fix="wait")
+        return real(model, tol)
+
+    real = wd.DriftingMDP.optimal_gains
+    monkeypatch.setattr(wd.DriftingMDP, "optimal_gains", refused)
+    done = asked.run(tmp_path / "results", workers=1)
+    assert (done.kept, done.made, done.hash) == (3, 0, "")
+    assert [failure.what for failure in done.failures] == ["the oracle of riverswim, T = 200"]
 
 
 def test_oracles_are_found_once_for_all_runs(tmp_path, monkeypatch):

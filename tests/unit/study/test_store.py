@@ -214,6 +214,7 @@ def test_another_format_is_refused_and_its_files_stay(results, monkeypatch):
     with pytest.warns(wd.ParameterWarning, match=r"has the format 1, this version reads 3: all"):
         done = small().run(results)
     assert (done.made, done.kept, done.repaired, done.spare) == (6, 0, (), 6)
+    assert len(list((results / "oracles").iterdir())) == 2
     assert before.items() <= contents(results).items()
     assert wd.load_results(results).height == 6
 
