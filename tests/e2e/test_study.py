@@ -183,6 +183,26 @@ def test_ctrl_c_keeps_what_is_done(here):
     assert f"({8 - there} made now, {there} kept)" in done.stdout
 
 
+@pytest.mark.parametrize(("executor", "times"), [("threads", 2), ("processes", 1)])
+def test_ctrl_c_ends_a_study_whose_agent_hangs(here, executor, times):
+    write_snail(pause=0)
+    Path("hold").touch()  # and nobody takes it away
+    process = started("run", "snail.toml", "-o", "out", "-w", "2", "--executor", executor, cwd=here)
+    wait_for_files(process, "out", 1)  # the oracle: runs have begun
+    time.sleep(0.5)
+    workers = children(process.pid)
+    for _ in range(times):
+        process.send_signal(signal.SIGINT)
+        time.sleep(0.5)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == (130 if times == 1 else -signal.SIGINT)
+    assert "Traceback" not in err
+    limit = time.monotonic() + 30
+    while any(alive(pid) for pid in workers):
+        assert time.monotonic() < limit
+        time.sleep(0.05)
+
+
 def children(pid):
     try:
         return [int(one) for one in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]

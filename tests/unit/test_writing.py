@@ -122,6 +122,14 @@ def test_what_is_written_is_on_the_disk_before_it_has_its_name(tmp_path, monkeyp
     assert done == [("file", False), ("folder", True)]
 
 
+def test_who_reads_the_old_file_reads_it_to_its_end(tmp_path):
+    (tmp_path / "a").write_bytes(b"old")
+    with (tmp_path / "a").open("rb") as reader:
+        write_whole(tmp_path / "a", put())
+        assert reader.read() == b"old"  # the new one is another file, and took its name
+    assert (tmp_path / "a").read_bytes() == b"new"
+
+
 def test_folders_are_made_on_request_only(tmp_path):
     with pytest.raises(InputError, match=r"no/a: cannot be written \(No such file or directory\)"):
         write_whole(tmp_path / "no" / "a", put())

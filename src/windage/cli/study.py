@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+import signal
 import sys
+import threading
+from collections.abc import Iterator
 from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -44,7 +49,7 @@ def run(
 
     find_own_classes(study.parent)
     asked = wd.Study.load(study)
-    with Display() as display:
+    with Display() as display, _ending_at_the_second():
         try:
             done = asked.run(
                 output, workers=workers, executor=executor, scheduler=scheduler, progress=display
@@ -60,6 +65,27 @@ def run(
             )
             raise
     _report(asked.name, output, done)
+
+
+@contextlib.contextmanager
+def _ending_at_the_second() -> Iterator[None]:
+    """Let a second Ctrl-C end the program where it is: the first waits for agents, as threads do.
+
+    What is done is on the disk, so that loses nothing.
+    """
+
+    def first(number: int, frame: FrameType | None) -> None:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        signal.default_int_handler(number, frame)
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, first)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def find_own_classes(folder: Path) -> None:

@@ -25,13 +25,16 @@ from windage.simulate import time_of
 from windage.study.ids import agent_kind, require_same_source, source_digest, world_kind
 from windage.worlds import Problem
 
-__all__ = ["FILE", "FORMAT", "Player", "World", "file_world", "hash_of", "resolve"]
+__all__ = ["AT_HAND", "FILE", "FORMAT", "Player", "World", "file_world", "hash_of", "resolve"]
 
 FORMAT = 2
 """Of result files, 2 since they tell what multi-scale learners forget.
 
 It is part of every key: another format is another result, and older files stay as they are.
 """
+
+AT_HAND = 16
+"""So many worlds a worker keeps; runs are handed out so that it need not make one again."""
 
 FILE = "file"
 """The id of an environment that was read from a file; its digest says which."""
@@ -179,12 +182,12 @@ def _own(world: World) -> DriftingMDP | Problem:
     return _models[world.key]
 
 
-@functools.lru_cache(maxsize=16)
+@functools.lru_cache(maxsize=AT_HAND)
 def _made(id: str, parameters: str) -> DriftingMDP:  # noqa: A002
     return envs.make(id, **json.loads(parameters))
 
 
-@functools.lru_cache(maxsize=16)
+@functools.lru_cache(maxsize=AT_HAND)
 def _loaded(path: str, digest: str) -> DriftingMDP:
     model = load(path)
     if fingerprint(model) != digest:

@@ -15,10 +15,10 @@ from pathlib import Path
 from windage.agents.hearing import listening
 from windage.drift import DriftingMDP
 from windage.errors import InputError, WindageError
-from windage.study.kinds import FORMAT, Player, World, resolve
+from windage.study.kinds import FORMAT, Player, World, hash_of, resolve
 from windage.study.play import Task
 from windage.study.spec import Entry, Spec
-from windage.study.store import Asked, Manifest, asked_hash
+from windage.study.store import Asked, Manifest
 from windage.worlds import Problem
 
 __all__ = ["Plan", "plan", "versions"]
@@ -95,10 +95,11 @@ def _planned(spec: Spec) -> Plan:
         worlds.append(world)
     _require_one_name_each([entry for entry, _, _ in spec.worlds], "environment", asked)
     _require_one_name_each(spec.agents, "agent", asked)
+    names = [[one.key, one.environment, one.agent, one.oracle] for one in asked]
     manifest = Manifest(
         windage_study=FORMAT,
         name=spec.name,
-        hash=asked_hash(spec.name, asked),
+        hash=hash_of(FORMAT, spec.name, names),
         study=spec.data,
         worlds=worlds,
         players=players,

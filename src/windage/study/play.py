@@ -21,7 +21,7 @@ import polars as pl
 from windage import envs
 from windage.agents.hearing import listening
 from windage.drift import DriftingMDP
-from windage.errors import StateError
+from windage.errors import StateError, WindageError
 from windage.regret import gain_sums
 from windage.simulate import run
 from windage.study.columns import (
@@ -71,7 +71,7 @@ class Stopped(Exception):  # noqa: N818 - nothing went wrong
 def play(task: Task, gains: Gains | None, stopping: Callable[[], bool] = lambda: False) -> Outcome:
     """Make one run; returns its file."""
     start = time.perf_counter(), time.thread_time()
-    with _not_ending(), listening() as heard:
+    with _failing_in_words(), listening() as heard:
         world = task.world.make()
         agent = task.player.make(world, task.seed)
         found = run(
@@ -101,7 +101,7 @@ def play(task: Task, gains: Gains | None, stopping: Callable[[], bool] = lambda:
 def solve(world: World) -> Outcome:
     """Find the optimal gains of a world; returns the oracle's file."""
     start = time.perf_counter(), time.thread_time()
-    with _not_ending():
+    with _failing_in_words():
         model = world.make()
         assert isinstance(model, DriftingMDP)
         curve = model.optimal_gains()
@@ -148,14 +148,31 @@ def _until(stopping: Callable[[], bool]) -> Callable[[int, int], None]:
 
 
 @contextlib.contextmanager
-def _not_ending() -> Iterator[None]:
-    """Let no class of the user's end the study: that it wants to leave is a failure like others."""
+def _failing_in_words() -> Iterator[None]:
+    """Let no class of the user's end the study: whatever it raises is a failure, told in words.
+
+    Words get from any worker to whoever started the study. An exception of the user's may not: one
+    that cannot be made again there would look like a worker that died.
+    """
     try:
         yield
+    except (Stopped, KeyboardInterrupt):
+        raise
     except SystemExit as err:
         raise StateError(
             f"asked Python to end (SystemExit: {err})", fix="raise an error that says why"
         ) from None
+    except WindageError as err:
+        raise StateError(str(err)) from None
+    except BaseException as err:
+        raise StateError(f"{type(err).__name__}: {_words(err)}") from None
+
+
+def _words(err: BaseException) -> str:
+    try:
+        return str(err)
+    except Exception:
+        return "it does not say why"
 
 
 def _outcome(

@@ -7,14 +7,15 @@ import multiprocessing
 import os
 import signal
 import threading
+import time
 import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import dataclass
-from multiprocessing.connection import wait
+from multiprocessing.connection import Connection, wait
 from typing import Any
 
-from windage.errors import InputError, ParameterWarning
+from windage.errors import InputError, ParameterWarning, StateError
 from windage.inputs import as_choice, as_integer
 from windage.study.columns import Gains
 from windage.study.play import Outcome, Task, play
@@ -24,6 +25,7 @@ __all__ = ["EXECUTORS", "Pool", "cores", "opener"]
 EXECUTORS = ("threads", "processes", "dask")
 _MOST_WORKERS = 4096
 _AHEAD = 2
+_ASK = 1.0  # seconds between two looks at how many workers a cluster has
 
 
 @dataclass(frozen=True)
@@ -39,7 +41,7 @@ class Pool:
     submit
         Takes a function of plain data and its arguments.
     play
-        `play` as these workers call it: in a thread or process it notices when it is to stop.
+        `play` as these workers call it: in a thread it notices when it is to stop.
     stop
         Asks for an end; runs that are on their way are given up.
     """
@@ -87,8 +89,19 @@ def opener(
 
 @contextlib.contextmanager
 def _given(executor: Executor, workers: int) -> Iterator[Pool]:
-    """Use somebody else's executor, which stays open."""
-    yield Pool(lambda: workers, True, executor.submit, play, lambda: None)
+    """Use somebody else's executor, which stays open; one that broke, nobody here can replace."""
+
+    def submit(work: Callable[..., Outcome], *arguments: Any) -> Future[Outcome]:
+        try:
+            return executor.submit(work, *arguments)
+        except RuntimeError as err:  # broken, or shut down
+            raise StateError(
+                f"takes no more work ({err})",
+                field="executor",
+                fix="run the study again with a new one: it goes on from here",
+            ) from None
+
+    yield Pool(lambda: workers, True, submit, play, lambda: None)
 
 
 @contextlib.contextmanager
@@ -114,37 +127,44 @@ def _processes(workers: int) -> Iterator[Pool]:
     Processes are started afresh: one that is forked from a program with threads may hang.
     """
     context = multiprocessing.get_context("spawn")
-    over = context.Event()
+    door, ours = context.Pipe(duplex=False)  # closed at our end, it sends the workers home
     pool = ProcessPoolExecutor(
-        workers, mp_context=context, initializer=_start_worker, initargs=(over,)
+        workers, mp_context=context, initializer=_start_worker, initargs=(door,)
     )
     try:
-        yield Pool(lambda: workers, False, pool.submit, _play_in_process, over.set)
+        yield Pool(lambda: workers, False, pool.submit, play, ours.close)
     finally:
-        over.set()
         pool.shutdown(wait=True, cancel_futures=True)
+        ours.close()
+        door.close()
 
 
-_over: Any = None  # of a worker process: the event that asks it to stop
-
-
-def _start_worker(over: Any) -> None:
+def _start_worker(door: Connection) -> None:
     """Prepare a process: Ctrl-C is for its parent, and it does not outlive it."""
-    global _over
-    _over = over
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        threading.Thread(target=_end_with, args=(parent.sentinel,), daemon=True).start()
+    threading.Thread(target=_end_with, args=(door,), daemon=True).start()
 
 
-def _end_with(sentinel: int) -> None:
-    wait([sentinel])
+def _end_with(door: Connection) -> None:
+    """End at once when the parent says so or dies: what a run has made, its parent writes."""
+    wait([door])
     os._exit(1)
 
 
-def _play_in_process(task: Task, gains: Gains | None) -> Outcome:
-    return play(task, gains, _over.is_set)
+class _Seats:
+    """How many threads a cluster has: its workers may come after the study, and grow with it."""
+
+    def __init__(self, client: Any) -> None:
+        self._client = client
+        self._known, self._again = 1, 0.0
+
+    def __call__(self) -> int:
+        now = time.monotonic()
+        if now >= self._again:
+            with contextlib.suppress(Exception):  # a lost connection ends the runs, and is told so
+                self._known = max(1, sum(self._client.nthreads().values()))
+            self._again = now + _ASK
+        return self._known
 
 
 @contextlib.contextmanager
@@ -174,21 +194,9 @@ def _dask(scheduler: str, workers: int | None) -> Iterator[Pool]:
                 ParameterWarning,
                 stacklevel=2,
             )
+        seats = (lambda: workers) if workers else _Seats(client)
         pool = client.get_executor(pure=False)
-
-        def threads() -> int:
-            return workers or _threads_of(client)
-
         try:
-            yield Pool(threads, True, pool.submit, play, lambda: None)
+            yield Pool(seats, True, pool.submit, play, lambda: None)
         finally:
             pool.shutdown(wait=False)  # takes back what has not been done
-
-
-def _threads_of(client: Any) -> int:
-    """Return how many runs a cluster can make at a time, as it is now."""
-    try:
-        there: dict[str, int] = client.nthreads()
-    except OSError:
-        return 1  # the scheduler is gone, and runs that are on their way will say so
-    return max(1, sum(there.values()))

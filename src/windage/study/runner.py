@@ -20,6 +20,7 @@ from windage.simulate import run as run_agent
 from windage.study import pools
 from windage.study.columns import Gains
 from windage.study.crew import Crew, Job
+from windage.study.kinds import AT_HAND
 from windage.study.planning import Plan, plan, versions
 from windage.study.play import Outcome, Task, gains_of, play, solve
 from windage.study.pools import Pool
@@ -73,7 +74,7 @@ class _Session:
         store.write_manifest(_with_history(self.manifest, store))
         self._stage("reading")
         todo = [task for key, task in self.tasks.items() if not self._whole("runs", key)]
-        todo.sort(key=lambda task: task.seed)  # whole seeds first: pairs can be compared early
+        todo.sort(key=self._in_order)
         status.total = len(self.tasks)
         status.kept = len(self.tasks) - len(todo)
         status.steps_to_do = sum(self.labels[task.key].horizon for task in todo)
@@ -90,6 +91,10 @@ class _Session:
             finally:  # an interrupt may fall between a file and its count
                 status.made = len(store.present("runs") & self.tasks.keys()) - status.kept
         return self._summary()
+
+    def _in_order(self, task: Task) -> tuple[int, int]:
+        """Whole seeds first, so that pairs can be compared early, of few worlds at a time."""
+        return self.labels[task.key].world // AT_HAND, task.seed
 
     def _oracles(self, keys: list[str]) -> Iterable[Job]:
         worlds = {task.world.key: task.world for task in self.tasks.values()}
@@ -194,7 +199,13 @@ def _with_history(manifest: Manifest, store: Store) -> Manifest:
             stacklevel=2,
         )
         return manifest
-    except StateError:  # none, or one that cannot be read: a new one takes its place
+    except StateError as err:
+        if store.has_manifest():
+            warnings.warn(
+                f"{err.field} {err.problem}; it was written anew, and results that are there stay",
+                errors.ParameterWarning,
+                stacklevel=2,
+            )
         return manifest
     before = [*last.before, last.versions]
     others = [one for i, one in enumerate(before) if one != versions() and one not in before[:i]]

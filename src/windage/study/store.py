@@ -25,7 +25,7 @@ import msgspec
 import polars as pl
 
 from windage.errors import InputError, StateError
-from windage.study.kinds import FORMAT, Player, World, hash_of
+from windage.study.kinds import FORMAT, Player, World
 from windage.study.play import Outcome
 from windage.study.tables import ORACLE, RUN, read
 from windage.writing import as_path, make_folder, target_of, unreadable, unwritable, write_whole
@@ -36,7 +36,6 @@ __all__ = [
     "Manifest",
     "OtherFormatError",
     "Store",
-    "asked_hash",
     "version_changes",
 ]
 
@@ -45,7 +44,6 @@ Kind = Literal["runs", "oracles"]
 
 _MANIFEST = "manifest.json"
 _KNOWN = (_MANIFEST, "runs", "oracles", "timings.jsonl", ".lock")
-_AGAIN = "run the study again: results that are there are kept"
 _RESULT = re.compile(r"[0-9a-f]{32}\.parquet")
 
 
@@ -95,6 +93,8 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         Versions of those who ran parts of it earlier, if they had others.
     runs
         The runs that are asked for, in order.
+    checksum
+        Of all the rest; empty if it was written before there were any.
     """
 
     windage_study: int
@@ -106,6 +106,7 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     versions: dict[str, str]
     before: list[dict[str, str]]
     runs: list[Asked]
+    checksum: str = ""
 
     def run_keys(self) -> list[str]:
         """Return the keys of the runs in order; one that two labels share is there once."""
@@ -114,12 +115,6 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def oracle_keys(self) -> list[str]:
         """Return the keys of the oracles that runs are measured by, in order."""
         return list(dict.fromkeys(one.oracle for one in self.runs if one.oracle is not None))
-
-
-def asked_hash(name: str, runs: list[Asked]) -> str:
-    """Return the hash of a study: keys, which stand for all that determines results, and labels."""
-    names = [[one.key, one.environment, one.agent, one.oracle] for one in runs]
-    return hash_of(FORMAT, name, names)
 
 
 class Store:
@@ -132,7 +127,7 @@ class Store:
     def found(cls, folder: str | Path) -> Store:
         """Return the store of a folder that holds a study."""
         store = cls(as_path(folder, "folder"))
-        if not (store.folder / _MANIFEST).is_file():
+        if not store.has_manifest():
             why = "holds no study" if store.folder.is_dir() else "is no folder of results"
             raise StateError(
                 why, field=str(folder), fix="name the folder that `windage run -o` wrote"
@@ -151,11 +146,14 @@ class Store:
             lock = (store.folder / ".lock").open("a")
         except OSError as err:
             raise unwritable(store.folder, err) from None
-        with lock:
-            _take(lock, store.folder)
+        with lock, _taken(lock, store.folder):
             for left in store._left_behind():
                 _take_away(left)
             yield store
+
+    def has_manifest(self) -> bool:
+        """Return whether there is a manifest, whatever it says."""
+        return (self.folder / _MANIFEST).is_file()
 
     def manifest(self) -> Manifest:
         """Return the manifest, or refuse one that cannot be read."""
@@ -169,7 +167,10 @@ class Store:
                     field=str(path),
                     fix="use the version of windage that wrote it, or run the study again",
                 )
-            manifest = msgspec.json.decode(data, type=Manifest)
+            found = msgspec.json.decode(data, type=Manifest)
+            if found.checksum not in ("", _checksum(found)):
+                raise msgspec.DecodeError("its checksum is wrong")
+            return found
         except OSError as err:
             if not isinstance(err, FileNotFoundError):
                 raise unreadable(path, err) from None
@@ -178,16 +179,13 @@ class Store:
             raise StateError(
                 f"cannot be read ({err})",
                 field=str(path),
-                fix=_AGAIN,
+                fix="run the study again: results that are there are kept",
             ) from None
-        if manifest.hash != asked_hash(manifest.name, manifest.runs) or not _keys_hold(manifest):
-            why = "is damaged (it asks for other runs or labels than it was written with)"
-            raise StateError(why, field=str(path), fix=_AGAIN)
-        return manifest
 
     def write_manifest(self, manifest: Manifest) -> None:
         """Write the manifest, unless it is there already."""
-        data = msgspec.json.format(msgspec.json.encode(manifest), indent=1) + b"\n"
+        whole = msgspec.structs.replace(manifest, checksum=_checksum(manifest))
+        data = msgspec.json.format(msgspec.json.encode(whole), indent=1) + b"\n"
         path = self.folder / _MANIFEST
         if not path.is_file() or path.read_bytes() != data:
             write_whole(path, lambda file: file.write(data))
@@ -278,24 +276,6 @@ class Store:
             )
 
 
-def _keys_hold(manifest: Manifest) -> bool:
-    """Return whether every key is that of the world, the agent and the seed it is said to be of."""
-    runs: dict[tuple[int, int, str | None], list[Asked]] = {}
-    for one in manifest.runs:
-        runs.setdefault((one.world, one.player, one.oracle), []).append(one)
-    for (world, player, oracle), asked in runs.items():
-        if world >= len(manifest.worlds) or player >= len(manifest.players):
-            return False
-        made, measured = manifest.worlds[world], oracle is not None
-        seeds = [one.seed for one in asked]
-        keys = manifest.players[player].keys(made, seeds, measured=measured)
-        if keys != [one.key for one in asked] or (measured and oracle != made.key):
-            return False
-        if any(made.parameters.get("horizon", one.horizon) != one.horizon for one in asked):
-            return False
-    return True
-
-
 def version_changes(
     first: Mapping[str, str], second: Mapping[str, str]
 ) -> tuple[tuple[str, str, str], ...]:
@@ -319,6 +299,12 @@ class _Version(msgspec.Struct):
     windage_study: int
 
 
+def _checksum(manifest: Manifest) -> str:
+    """Return a hash of all a manifest says but this: a flipped bit in a label is still a label."""
+    bare = msgspec.structs.replace(manifest, checksum="")
+    return hashlib.sha256(msgspec.json.encode(bare)).hexdigest()[:32]
+
+
 def _take_away(path: Path) -> None:
     try:
         path.unlink(missing_ok=True)
@@ -326,11 +312,13 @@ def _take_away(path: Path) -> None:
         raise unwritable(path, err) from None
 
 
-def _take(lock: TextIO, folder: Path) -> None:
+@contextlib.contextmanager
+def _taken(lock: TextIO, folder: Path) -> Iterator[None]:
     """Lock the folder for this process; the system takes the lock back when it dies."""
     try:
         import fcntl
     except ImportError:  # no such locks here: two at once would do work twice, and lose nothing
+        yield
         return
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -340,3 +328,7 @@ def _take(lock: TextIO, folder: Path) -> None:
             field=str(folder),
             fix="wait for it, or name another folder",
         ) from None
+    try:
+        yield
+    finally:  # closing is not enough: forked workers of an executor that stays open hold it too
+        fcntl.flock(lock, fcntl.LOCK_UN)

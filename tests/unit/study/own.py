@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import sys
 import time
+from concurrent.futures import BrokenExecutor
 from pathlib import Path
 
 import windage as wd
@@ -51,6 +53,21 @@ class Deadly(Plain):
         return super().act(s)
 
 
+class KilledInALock(Plain):
+    """Dies as soon as it holds a lock that processes share, until the flag is there."""
+
+    def act(self, s):
+        if not Path(self.flag).exists():
+            Path(self.flag).touch()
+            sys.setprofile(self._look)
+        return super().act(s)
+
+    def _look(self, frame, event, arg):
+        ours = frame.f_code.co_filename.endswith("multiprocessing/synchronize.py")
+        if ours and event == "return" and frame.f_code.co_name == "__enter__":
+            os._exit(9)
+
+
 class Leaving(Plain):
     """Ends Python in the middle of a run, or as it is made."""
 
@@ -63,6 +80,41 @@ class Leaving(Plain):
         if self.t == 5:
             raise SystemExit("enough")
         return super().act(s)
+
+
+class UntoldError(Exception):
+    """Cannot be made again where it is unpickled, and cannot say what it is."""
+
+    def __init__(self, one, other):
+        super().__init__(f"{one} and {other}")
+
+    def __str__(self):
+        raise self
+
+
+class Quit(BaseException):
+    """No `Exception`: most programs let it pass."""
+
+
+class Raising(Plain):
+    """Raises what does not travel well."""
+
+    def __init__(self, space, what="two"):
+        super().__init__(space)
+        self.what = what
+
+    def act(self, s):
+        if self.what == "untold":
+            raise UntoldError("this", "that")
+        if self.what == "quit":
+            raise Quit("enough")
+        if self.what == "local":
+
+            class LocalError(Exception):
+                pass
+
+            raise LocalError("of this function")
+        raise BrokenExecutor("of my own")
 
 
 class FromZero(Plain):

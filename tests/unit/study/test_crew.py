@@ -1,38 +1,89 @@
-"""The crew: jobs are handed out as there is room for them."""
+"""A crew hands out as many jobs as its pool takes, also when that changes."""
 
 from __future__ import annotations
 
 import contextlib
-from concurrent.futures import Future
+from concurrent.futures import BrokenExecutor, Future
 
+from windage.errors import StateError
+from windage.study import pools
 from windage.study.crew import Crew, Job
 from windage.study.play import Outcome, play
-from windage.study.pools import Pool
 
 
-def test_workers_that_come_later_are_given_work_too():
-    """A cluster may be small, or empty, when a study starts."""
-    there, most = 1, 0
-    asked: list[Future[Outcome]] = []
+class Cluster:
+    """Says how many threads it has, if it can be reached; does a job when it is asked again."""
 
-    def submit(*_):
-        asked.append(Future())
-        return asked[-1]
+    def __init__(self):
+        self.threads, self.in_flight, self.seen = {}, [], []
+        self.seats = pools._Seats(self)
+
+    def nthreads(self):
+        if self.threads is None:
+            raise OSError("connection lost")
+        return self.threads
+
+    def submit(self, work, *arguments):
+        future = Future()
+        self.in_flight.append((future, work, arguments))
+        return future
+
+    def running(self, names):
+        """Look at what is in flight, and end the first of it."""
+        self.seen.append(len(self.in_flight))
+        future, work, arguments = self.in_flight.pop(0)
+        future.set_result(work(*arguments))
 
     @contextlib.contextmanager
-    def pool():
-        yield Pool(lambda: there, True, submit, play, lambda: None)
+    def opened(self):
+        yield pools.Pool(self.seats, True, self.submit, play, lambda: None)
 
-    def look(running):
-        nonlocal there, most
-        flying = [one for one in asked if not one.done()]
-        most = max(most, len(flying))
-        assert len(flying) <= 2 * there
-        assert len(running) <= there
-        there = 5
-        flying[0].set_result(Outcome(b"", 0.0, 0.0, "here", 1))
 
-    with Crew(pool) as crew:
-        done = list(crew.results([Job(str(k), f"job {k}", play, ()) for k in range(30)], look))
-    assert len(done) == 30
-    assert most == 10  # as many run as there are workers now, and as many wait
+def outcome():
+    return Outcome(b"", 0.0, 0.0, "here", 1)
+
+
+def test_workers_that_come_and_go_while_a_study_runs(monkeypatch):
+    monkeypatch.setattr(pools, "_ASK", 0.0)
+    cluster = Cluster()
+    ended = []
+    with Crew(cluster.opened) as crew:
+        for job, made in crew.results(
+            [Job(str(i), f"job {i}", outcome, ()) for i in range(40)], cluster.running
+        ):
+            ended.append(job.key)
+            assert made == outcome()
+            cluster.threads = {10: {"a": 2}, 20: {"a": 2, "b": 1}, 30: None}.get(
+                len(ended), cluster.threads
+            )
+    assert sorted(ended, key=int) == [str(i) for i in range(40)]
+    assert cluster.seen[:10] == [2] * 10  # nobody is there yet: one, and one at the door
+    assert cluster.seen[10:20] == [4] * 10
+    assert cluster.seen[20:30] == [6] * 10
+    assert cluster.seen[30:35] == [6] * 5  # as many as when it was last heard of
+
+
+class Deadly(Cluster):
+    """One job takes the pool down, and with it all that are in flight."""
+
+    def running(self, names):
+        self.seen.append(sorted(names))
+        fatal = any(name == "job 0" for name in names)
+        for future, work, arguments in self.in_flight:
+            if fatal:
+                future.set_exception(BrokenExecutor())
+            else:
+                future.set_result(work(*arguments))
+        self.in_flight.clear()
+
+
+def test_who_was_in_flight_with_a_deadly_job_does_not_fail_with_it(monkeypatch):
+    monkeypatch.setattr(pools, "_ASK", 0.0)
+    cluster = Deadly()
+    cluster.threads = {"a": 2}
+    jobs = [Job(str(i), f"job {i}", outcome, ()) for i in range(4)]
+    with Crew(cluster.opened) as crew:
+        ended = {job.key: made for job, made in crew.results(jobs, cluster.running)}
+    assert isinstance(ended.pop("0"), StateError)
+    assert ended == {str(i): outcome() for i in range(1, 4)}
+    assert all(len(names) == 1 for names in cluster.seen[1:])  # each suspect flies alone

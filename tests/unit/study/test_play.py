@@ -11,6 +11,7 @@ import pytest
 
 import windage as wd
 from windage.agents.hearing import listening
+from windage.study import columns
 from windage.study.planning import plan
 from windage.study.play import Stopped, gains_of, play, solve
 from windage.study.spec import read_spec
@@ -125,6 +126,17 @@ def _check_memory(row, run, agent, options):
             first, window = block * agent.block_length, agent.arms[agent.blocks.arm[block]][0]
         seen = pairs[max(first, t - window) : t]
         assert counts == np.bincount(seen, minlength=space.n_pairs).tolist(), t
+
+
+def test_of_many_episodes_the_last_are_kept(monkeypatch):
+    (task,) = tasks([{"id": "ucrl2"}])
+    whole = row_of(task)
+    assert whole["episodes"] > 10
+    monkeypatch.setattr(columns, "MOST_EPISODES", 7)
+    cut = row_of(task)
+    assert cut["episodes"] == whole["episodes"]
+    assert cut["episode_start"] == whole["episode_start"][-7:]
+    assert cut["episode_reason"] == whole["episode_reason"][-7:]
 
 
 def test_of_who_remembers_nothing_nothing_is_written_down():

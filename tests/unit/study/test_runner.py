@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import errno
 import json
+import multiprocessing
 import os
 import threading
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,9 @@ import pytest
 import windage as wd
 from tests.unit.study.test_store import contents
 from windage import writing
-from windage.errors import InputError
+from windage.errors import InputError, StateError
+from windage.study import kinds, pools
+from windage.study.results import load_oracles
 from windage.study.verify import verify
 
 OWN = "tests.unit.study.own"
@@ -95,6 +98,20 @@ def test_an_agent_that_ends_python_has_failed_and_the_others_go_on(tmp_path, exe
     (failure,) = done.failures
     assert failure.what == f"{OWN}:Leaving on riverswim, T = 200, seed 0"
     assert failure.why.startswith("asked Python to end (SystemExit: enough)")
+
+
+@pytest.mark.parametrize("executor", ["threads", "processes"])
+def test_whatever_an_agent_raises_is_told_in_words_and_the_others_go_on(tmp_path, executor):
+    raising = {"id": f"{OWN}:Raising", "what": ["untold", "quit", "local", "broken"]}
+    asked = study(raising, {"id": "random"}, seeds=1)
+    done = asked.run(tmp_path / "results", executor=executor, workers=1)
+    assert done.made == 1
+    assert [failure.why for failure in done.failures] == [
+        "UntoldError: it does not say why",
+        "Quit: enough",
+        "LocalError: of this function",
+        "BrokenExecutor: of my own",
+    ]
 
 
 def test_what_ends_python_before_anything_runs_is_an_error(tmp_path, monkeypatch):
@@ -184,6 +201,37 @@ def test_one_environment_under_two_labels_with_and_without_the_oracle(tmp_path):
     assert (found.files, found.recomputed, found.holds) == (7, 7, True)
 
 
+def test_runs_are_measured_by_the_oracle_of_their_own_world(tmp_path):
+    worlds = [{"id": "riverswim", "states": [4, 5]}]
+    study({"id": "random"}, environments=worlds, horizon=[150, 200]).run(tmp_path / "results")
+    oracles = {
+        (row["environment"], row["horizon"]): row["total"]
+        for row in load_oracles(tmp_path / "results").iter_rows(named=True)
+    }
+    assert len(set(oracles.values())) == 4
+    for row in wd.load_results(tmp_path / "results").iter_rows(named=True):
+        assert row["oracle_reward"] == oracles[row["environment"], row["horizon"]]
+        assert row["regret"] == row["oracle_reward"] - row["total_mean_reward"]
+
+
+def test_a_study_that_has_lost_an_oracle_for_good_has_no_hash(tmp_path, monkeypatch):
+    asked = study({"id": "random"})
+    asked.run(tmp_path / "results")
+    (oracle,) = (tmp_path / "results" / "oracles").iterdir()
+    oracle.unlink()
+
+    def refused(model, tol=1e-6):
+        if model.horizon == 200:
+            raise wd.NotConverged("did not close", field="optimal_gains", fix="wait")
+        return real(model, tol)
+
+    real = wd.DriftingMDP.optimal_gains
+    monkeypatch.setattr(wd.DriftingMDP, "optimal_gains", refused)
+    done = asked.run(tmp_path / "results", workers=1)
+    assert (done.kept, done.made, done.hash) == (3, 0, "")
+    assert [failure.what for failure in done.failures] == ["the oracle of riverswim, T = 200"]
+
+
 def test_oracles_are_found_once_for_all_runs(tmp_path, monkeypatch):
     calls = []
     real = wd.DriftingMDP.optimal_gains
@@ -199,6 +247,26 @@ def test_oracles_are_found_once_for_all_runs(tmp_path, monkeypatch):
     assert len([T for T in calls if T > 10]) == 2
     study(horizon=[150, 200], seeds=6).run(tmp_path / "results")
     assert len([T for T in calls if T > 10]) == 2
+
+
+def test_models_are_made_once_however_many_there_are(tmp_path, monkeypatch):
+    made, seeds = [], []
+    make, play = wd.envs.make, pools.play
+    monkeypatch.setattr(
+        wd.envs, "make", lambda name, **given: made.append(given["horizon"]) or make(name, **given)
+    )
+    monkeypatch.setattr(
+        pools, "play", lambda task, *rest: seeds.append(task.seed) or play(task, *rest)
+    )
+    horizons = list(range(30, 30 + kinds.AT_HAND + 3))
+    worlds = [{"id": "peril", "tau": 3, "oracle": False}]
+    asked = study({"id": "random"}, environments=worlds, horizon=horizons, seeds=4)
+    asked.run(tmp_path / "results", workers=1)
+    planned, played = made[: len(horizons)], made[len(horizons) :]
+    assert planned == horizons
+    assert sorted(played) == sorted(set(played)), "a model was made again for every seed"
+    few, rest = kinds.AT_HAND, 3
+    assert seeds == [seed for n in (few, rest) for seed in range(4) for _ in range(n)]
 
 
 def test_an_interrupt_keeps_what_is_done_and_goes_on(tmp_path):
@@ -230,6 +298,21 @@ def test_a_worker_that_dies_is_replaced(tmp_path):
     assert (done.made, done.failures) == (6, ())
 
 
+def test_a_worker_that_dies_with_a_lock_in_its_hand_is_replaced(tmp_path):
+    done = []
+    flag = tmp_path / "died"
+    asked = study({"id": "random"}, {"id": f"{OWN}:KilledInALock", "flag": str(flag)})
+    folder = tmp_path / "results"
+    work = threading.Thread(
+        target=lambda: done.append(asked.run(folder, workers=2, executor="processes")), daemon=True
+    )
+    work.start()
+    work.join(60)
+    assert flag.exists()
+    assert done, "the study waits for a lock that nobody will give back"
+    assert (done[0].made, done[0].failures) == (6, ())
+
+
 def test_a_run_that_takes_every_worker_down_has_failed(tmp_path):
     done = study({"id": "random"}, {"id": f"{OWN}:Deadly"}, seeds=1).run(
         tmp_path / "results", workers=2, executor="processes"
@@ -238,6 +321,25 @@ def test_a_run_that_takes_every_worker_down_has_failed(tmp_path):
     (failure,) = done.failures
     assert failure.why.startswith("3 workers died at it")
     assert "Deadly" in failure.what
+
+
+@pytest.mark.parametrize("end", ["broken", "shut down"])
+def test_an_executor_that_takes_no_more_work_is_an_error_and_the_study_goes_on_with_another(
+    tmp_path, end
+):
+    deadly = {"id": f"{OWN}:Deadly", "flag": str(tmp_path / "died")}
+    asked = study({"id": "random"}, deadly)
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(2, mp_context=context) as pool:
+        if end == "shut down":
+            pool.shutdown()
+        with pytest.raises(StateError, match=r"executor: takes no more work .*goes on from here"):
+            asked.run(tmp_path / "results", executor=pool)
+    (tmp_path / "died").touch()
+    kept = len(list((tmp_path / "results" / "runs").iterdir()))
+    with ProcessPoolExecutor(2, mp_context=context) as pool:
+        done = asked.run(tmp_path / "results", executor=pool)
+    assert (done.kept, done.made, done.failures) == (kept, 6 - kept, ())
 
 
 class Disk:

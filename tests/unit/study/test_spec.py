@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import windage as wd
-from windage.errors import InputError, WindageError
+from windage.errors import InputError, StateError, WindageError
 from windage.study.planning import plan
 from windage.study.spec import read_spec
 
@@ -298,6 +298,12 @@ def test_a_file_is_known_by_its_content(tmp_path):
     assert a.key == b.key != c.key
     assert [entry.label for entry, _, _ in spec.worlds] == ["a", "b", "c"]
     assert a.parameters == {"horizon": 60}
+    wd.envs.make("peril", horizon=60, tau=3).save(tmp_path / "b.npz")
+    _, (_, other, _), _ = read_spec(tmp_path / "study.toml").worlds
+    assert other.parameters == b.parameters
+    assert other.key != b.key
+    with pytest.raises(StateError, match="holds another model than when the study was started"):
+        b.make()
 
 
 def test_files_that_are_no_studies(tmp_path):

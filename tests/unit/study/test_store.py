@@ -176,7 +176,8 @@ def test_a_damaged_manifest_is_refused_and_written_anew(results, text):
     with pytest.raises(StateError, match="cannot be read"):
         wd.load_results(results)
     before = contents(results)
-    done = small().run(results)
+    with pytest.warns(wd.ParameterWarning, match=r"manifest.json cannot be read .*written anew"):
+        done = small().run(results)
     assert (done.made, done.kept) == (0, 6)
     assert contents(results) == before
     assert wd.load_results(results).height == 6
@@ -201,10 +202,32 @@ def test_a_manifest_that_can_be_read_but_was_changed_is_refused(results, was, no
     assert was in text
     path.write_text(text.replace(was, now, 1))
     for reader in (wd.load_results, verify):
-        with pytest.raises(StateError, match=r"manifest.json: is damaged \(it asks for other runs"):
+        with pytest.raises(StateError, match=r"manifest.json: cannot be read \(its checksum is"):
             reader(results)
-    assert small().run(results).kept == 6
+    with pytest.warns(wd.ParameterWarning, match="its checksum is wrong.*; it was written anew"):
+        assert small().run(results).kept == 6
     assert (path.read_text(), contents(results)) == (text, before)
+
+
+def test_every_flipped_bit_of_a_manifest_is_refused_or_changes_nothing(results):
+    """A flip in white space is none; one in a label or a number would be a study never asked."""
+    path = results / "manifest.json"
+    data, wanted = path.read_bytes(), Store(results).manifest()
+    rng = np.random.default_rng(1)
+    refused = []
+    for place in range(0, len(data) - 1, 1 if RELIABILITY else 3):
+        broken = bytearray(data)
+        broken[place] ^= 1 << int(rng.integers(8))
+        path.write_bytes(broken)
+        try:
+            assert Store(results).manifest() == wanted, place
+        except StateError as err:
+            refused.append(err.field)
+        path.write_bytes(data[:place])
+        with pytest.raises(StateError, match="cannot be read"):
+            Store(results).manifest()
+    assert set(refused) == {str(path)}
+    assert len(refused) > 100
 
 
 def test_another_format_is_refused_and_its_files_stay(results, monkeypatch):
@@ -218,6 +241,7 @@ def test_another_format_is_refused_and_its_files_stay(results, monkeypatch):
     with pytest.warns(wd.ParameterWarning, match=r"has the format 1, this version reads 3: all"):
         done = small().run(results)
     assert (done.made, done.kept, done.repaired, done.spare) == (6, 0, (), 6)
+    assert len(list((results / "oracles").iterdir())) == 2
     assert before.items() <= contents(results).items()
     assert wd.load_results(results).height == 6
 
@@ -271,6 +295,25 @@ def test_two_at_once_in_one_folder(tmp_path):
     assert small().run(tmp_path / "results").made == 6
 
 
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_a_process_forked_meanwhile_does_not_keep_the_folder_locked(tmp_path):
+    """Workers of an executor that stays open are such processes."""
+    reader, writer = os.pipe()
+    with Store.opened(tmp_path / "results"):
+        child = os.fork()
+        if child == 0:
+            os.close(writer)
+            os.read(reader, 1)  # until its parent is done
+            os._exit(0)
+    try:
+        assert small().run(tmp_path / "results").made == 6
+    finally:
+        os.close(writer)
+        os.waitpid(child, 0)
+        os.close(reader)
+
+
 def test_what_the_killed_left_behind_is_taken_away_and_nothing_of_the_users(results):
     result = f"{'0a' * 16}.parquet"
     ours = ("manifest.json.1-0.tmp", f"runs/{result}.1-0.tmp", f"oracles/{result}.77-3.tmp")
@@ -294,6 +337,7 @@ def test_versions_of_those_before_are_remembered(results):
     manifest = json.loads(path.read_text())
     now = manifest["versions"]
     manifest["versions"] = now | {"numba": "0.1"}
+    manifest["checksum"] = ""  # as it was before there were any
     path.write_text(json.dumps(manifest))
     with pytest.warns(wd.ParameterWarning, match="were made with other versions"):
         small().run(results)
