@@ -183,6 +183,21 @@ def test_ctrl_c_keeps_what_is_done(here):
     assert f"({8 - there} made now, {there} kept)" in done.stdout
 
 
+@pytest.mark.parametrize("executor", ["threads", "processes"])
+def test_ctrl_c_does_not_wait_for_a_slow_agent(here, executor):
+    """A run of this one lasts fifty seconds; none is awaited to its end, nor a thousand steps."""
+    write_snail(pause=0.5)
+    process = started("run", "snail.toml", "-o", "out", "--executor", executor, cwd=here)
+    wait_for_files(process, "out", 1)  # the oracle: runs have begun
+    time.sleep(1.0)
+    start = time.monotonic()
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "windage: stopped; 0 of 8 runs are there" in err
+    assert time.monotonic() - start < 15
+
+
 def children(pid):
     try:
         return [int(one) for one in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
