@@ -80,6 +80,28 @@ def agents(*tables, **more):
             {"agents": [{"id": "random", "horizon": 4}]},
             "agents[0].horizon: is given by the study itself",
         ),
+        (
+            {"agents": [{"id": "random", "seeds": 4}]},
+            "agents[0].seeds: is given by the study itself",
+        ),
+        (
+            {"agents": [{"id": "random", "lable": "x"}]},
+            "agents[0].lable: no such parameter; did you mean label? Fix: one of: id, label",
+        ),
+        (
+            {"environments": [{"id": "riverswim", "orcale": False}]},
+            "environments[0].orcale: no such parameter; did you mean oracle?",
+        ),
+        (
+            {"environments": [{"fil": "a.npz"}]},
+            "environments[0].fil: no such parameter; did you mean file?",
+        ),
+        ({"agents": [{"ID": "random"}]}, "agents[0].ID: no such parameter; did you mean id?"),
+        (
+            {"environments": [{"label": "x"}]},
+            "environments[0]: has no id. Fix: write id or file = ",
+        ),
+        ({"agents": [{"id": "UCRL2"}]}, "agents[0].id: no such choice: 'UCRL2'. Fix: did you mean"),
         ({"agents": [{"id": "random", "label": ""}]}, "agents[0].label: '' is not a name"),
         ({"agents": [{"id": "nowhere:Agent"}]}, "agents[0].id: there is no module 'nowhere'"),
         (
@@ -108,6 +130,22 @@ def test_refused(change, message):
     with pytest.raises(WindageError) as caught:
         read_spec(BASE | change)
     assert str(caught.value).startswith(message)
+
+
+def test_a_file_of_another_editor_is_read(tmp_path):
+    """Editors put a mark before UTF-8 that nobody sees, or end lines in their own way."""
+    text = 'horizon = 9\n[[environments]]\nid = "riverswim"\n[[agents]]\nid = "random"\n'
+    path = tmp_path / "study.toml"
+    path.write_bytes(b"\xef\xbb\xbf" + text.replace("\n", "\r\n").encode())
+    assert read_spec(path).agents[0].id == "random"
+
+
+@pytest.mark.parametrize("value", ["9" * 5000, "[" * 3000 + "]" * 3000], ids=["digits", "lists"])
+def test_what_python_cannot_read_is_refused(tmp_path, value):
+    path = tmp_path / "study.toml"
+    path.write_text(f"horizon = {value}\n")
+    with pytest.raises(InputError, match=r"study.toml: cannot be read .* Fix: shorten it"):
+        read_spec(path)
 
 
 def test_the_sentence_of_the_design():
