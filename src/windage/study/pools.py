@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import multiprocessing
 import os
@@ -23,6 +24,7 @@ __all__ = ["EXECUTORS", "Pool", "cores", "opener"]
 EXECUTORS = ("threads", "processes", "dask")
 _MOST_WORKERS = 4096
 _AHEAD = 2
+_ANSWER = 10  # seconds that a scheduler may take to answer
 
 
 @dataclass(frozen=True)
@@ -151,9 +153,11 @@ def _dask(scheduler: str, workers: int | None) -> Iterator[Pool]:
             fix="python -m pip install 'windage[dask]'",
         ) from None
     try:
+        with ThreadPoolExecutor(1) as apart:  # a notebook has an event loop of its own
+            apart.submit(asyncio.run, _knock(scheduler)).result()
         connect: Any = distributed.Client
-        client = connect(scheduler, timeout=10, set_as_default=False)
-    except (OSError, ValueError, TimeoutError) as err:
+        client = connect(scheduler, timeout=_ANSWER, set_as_default=False)
+    except Exception as err:  # what is at the other end may say anything
         raise InputError(
             f"no Dask scheduler answers at {scheduler!r} ({type(err).__name__})",
             field="scheduler",
@@ -166,3 +170,14 @@ def _dask(scheduler: str, workers: int | None) -> Iterator[Pool]:
             yield Pool(n, n, pool.submit, play, lambda: None)  # the way there may be long
         finally:
             pool.shutdown(wait=False)  # takes back what has not been done
+
+
+async def _knock(scheduler: str) -> None:
+    """See whether a scheduler answers: a client waits for ever where somebody listens silently."""
+    import distributed
+
+    dask: Any = distributed
+    options = dask.Security().get_connection_args("client")
+    calling = dask.comm.connect(scheduler, timeout=_ANSWER, **options)
+    comm = await asyncio.wait_for(calling, 2 * _ANSWER)
+    comm.abort()
