@@ -163,6 +163,14 @@ def test_the_sentence_of_the_design():
         ([{"id": "swucrl2-cw", "window": 0}], "agents[0].window: 0 is not an integer from 1 to"),
         ([{"id": "swucrl2-cw", "window": [5, "long"]}], "agents[0].window: no such choice: 'long'"),
         ([{"id": "ucrl2", "reward_range": [0, 1]}], "agents[0].reward_range: 0 is not a range"),
+        (
+            [{"id": "ucrl2", "radii": {"kind": "laplace", "bounded": 1}}],
+            "agents[0].radii.bounded: 1 is no yes or no",
+        ),
+        (
+            [{"id": "ucrl2", "radii": {"kind": "paper", "bounded": True}}],
+            "agents[0].radii.bounded: the paper radii have no form",
+        ),
         ([{"id": "ucrl2", "delta": {"a": 1}}], "agents[0].delta: {'a': 1} is not a number"),
     ],
 )
