@@ -269,6 +269,8 @@ def _unrolled(
     """Return one entry for every combination of the values that are lists."""
     label = _label(table, id, place)
     names = [name for name in table if name not in ("id", "label", *reserved)]
+    for name in names:
+        _plain(table[name], f"{place}.{name}")
     lists = [name for name in names if isinstance(table[name], list)]
     for name in lists:
         if not table[name]:
@@ -280,8 +282,6 @@ def _unrolled(
                 raise InputError(
                     f"{shown(one)} is there twice", field=f"{place}.{name}[{i}]", fix="leave it out"
                 )
-    for name in names:
-        _plain(table[name], f"{place}.{name}")
     values = [table[name] if name in lists else [table[name]] for name in names]
     swept = tuple(name for name in lists if len(table[name]) > 1)
     return [

@@ -181,6 +181,17 @@ def test_values_are_tried_before_anything_runs(tables, message):
     assert "riverswim" in str(caught.value)
 
 
+def test_what_is_no_parameter_is_refused_before_it_is_compared():
+    arrays = [np.array([0, 1]), np.array([0, 2])]
+    with pytest.raises(InputError, match=r"agents\[0\].reward_range\[0\]: array.* is no parameter"):
+        agents({"id": "ucrl2", "reward_range": arrays})
+
+
+def test_a_name_too_long_for_a_folder_is_refused(tmp_path):
+    with pytest.raises(InputError, match="cannot be read .*too long"):
+        wd.Study(BASE["environments"], BASE["agents"], horizon=5).run(tmp_path / ("a" * 300))
+
+
 def test_a_list_that_is_no_sweep_is_explained():
     with pytest.raises(InputError, match=r"a list is a sweep, .* \[\[...\]\]"):
         plan(agents({"id": "ucrl2", "reward_range": [0, 1]}))
