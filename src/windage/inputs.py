@@ -299,7 +299,7 @@ def as_choice(value: object, field: str, choices: Iterable[str]) -> str:
     known = list(choices)
     if isinstance(value, str) and value in known:
         return value
-    near = difflib.get_close_matches(value, known, n=1) if isinstance(value, str) else []
+    near = _nearest(value, known) if isinstance(value, str) else []
     hint = f"did you mean {near[0]!r}? " if near else ""
     raise InputError(
         f"no such choice: {shown(value)}", field=field, fix=hint + "one of: " + ", ".join(known)
@@ -310,12 +310,22 @@ def require_parameter(name: str, known: Iterable[str], owner: str) -> None:
     """Refuse a parameter that its owner does not have; the error suggests the nearest one."""
     listed = sorted(known)
     if name not in listed:
-        near = difflib.get_close_matches(name, listed, n=1)
+        near = _nearest(name, listed)
         raise InputError(
             "no such parameter" + (f"; did you mean {near[0]}?" if near else ""),
             field=f"{owner}.{name}",
             fix="one of: " + ", ".join(listed) if listed else "leave it out",
         )
+
+
+def _nearest(name: str, known: list[str]) -> list[str]:
+    """Return the one of the known names that is most like this one, capitals apart, if any is.
+
+    >>> _nearest("UCRL2", ["psrl", "ucrl2"])
+    ['ucrl2']
+    """
+    lower = {one.lower(): one for one in known}
+    return [lower[one] for one in difflib.get_close_matches(name.lower(), lower, n=1)]
 
 
 def as_name(value: object, field: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import Any, Protocol
 
@@ -21,6 +22,7 @@ from windage.worlds import Foreign, FunctionWorld, Problem, Simulator, world_of
 __all__ = ["FunctionWorld", "Problem", "Run", "Simulator", "run", "time_of", "world_of"]
 
 _BLOCK = 1 << 14  # steps a compiled loop plays at a time: its arrays stay in the cache
+_PATIENCE = 0.1  # seconds that an agent played step by step may take before anybody is told
 
 
 class Player(Protocol):
@@ -154,6 +156,7 @@ def _play_steps(
     done = 0
     while done < steps:
         block = buffer.head(min(buffer.states.size, steps - done, tape.before_census))
+        until = time.monotonic() + _PATIENCE
         for i in range(block.states.size):
             if i % RECENT == 0:
                 tape.log.add()  # an agent played by hand remembers no more
@@ -168,6 +171,9 @@ def _play_steps(
                     agent.withdraw()  # the step was not taken: the decision waits no more
                 raise
             block.rewards[i], block.means[i] = reward, world.mean_reward
+            if time.monotonic() > until:  # an agent that takes its time
+                block = buffer.head(i + 1)
+                break
         done += block.states.size
         tape.add(block)
         if progress is not None:

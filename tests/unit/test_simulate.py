@@ -7,6 +7,7 @@ import pytest
 
 import windage as wd
 from tests.unit.test_drift import BUILDERS, MODELS, SPACE, T
+from windage import simulate
 from windage.errors import CallOrderError, HorizonReached, InputError, ModelError
 from windage.simulate import Simulator
 
@@ -230,6 +231,18 @@ def test_progress_is_told(model):
     told = []
     wd.run(model, random_agent(model), progress=lambda done, steps: told.append((done, steps)))
     assert told[-1] == (T, T)
+
+
+def test_progress_of_a_slow_agent_is_told_though_steps_are_few(model, monkeypatch):
+    quick = wd.run(model, Slow(random_agent(model)), census=7)
+    told = []
+    monkeypatch.setattr(simulate, "_PATIENCE", -1.0)  # every step takes too long
+    slow = wd.run(
+        model, Slow(random_agent(model)), census=7, progress=lambda done, _: told.append(done)
+    )
+    assert told == list(range(1, T + 1))
+    np.testing.assert_array_equal(slow.rewards, quick.rewards)
+    np.testing.assert_array_equal(slow.states, quick.states)
 
 
 class Coin:

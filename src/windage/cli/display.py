@@ -19,7 +19,8 @@ class Display:
         from windage.study.status import Status
 
         self.status = Status()
-        self._since = time.monotonic()
+        self._since = self._counted = time.monotonic()
+        self._steps = 0
         self._seen = sys.stderr.isatty()
         if self._seen:
             self._prepare()
@@ -57,8 +58,11 @@ class Display:
 
     def __call__(self, status: Status) -> None:
         """Show how far it is."""
+        now = time.monotonic()
         if status.stage != "runs":
-            self._since = time.monotonic()
+            self._since = now
+        if status.steps != self._steps:
+            self._steps, self._counted = status.steps, now
         self.status = status
         if self._seen:
             self._bar.update(
@@ -66,22 +70,27 @@ class Display:
                 description=status.stage,
                 total=status.total or None,
                 completed=status.kept + status.made + status.failed,
-                pace=pace(status, time.monotonic() - self._since),
+                pace=pace(status, self._counted - self._since, now - self._counted),
             )
             self._running.plain = f"{'':10}{_named(status.running)}"
 
 
-def pace(status: Status, seconds: float) -> str:
+def pace(status: Status, seconds: float, since: float = 0.0) -> str:
     """Say how fast it goes, how long it will take at that rate, and what failed.
+
+    Steps are counted when a run ends, so the rate is that of the `seconds` up to the last end; of
+    what was left then, the time `since` has passed.
 
     >>> from windage.study.status import Status
     >>> pace(Status(steps=3_000_000, steps_to_do=9_000_000), 2.0)
     '1.5 M steps/s  0:04 left'
+    >>> pace(Status(steps=3_000_000, steps_to_do=9_000_000), 2.0, 3.0)
+    '1.5 M steps/s  0:01 left'
     """
     parts = []
     if status.steps and seconds > 0:
         rate = status.steps / seconds
-        left = round((status.steps_to_do - status.steps) / rate)
+        left = max(0, round((status.steps_to_do - status.steps) / rate - since))
         speed = (
             f"{rate / 1e6:.2g} M" if rate >= 1e6
             else f"{rate / 1e3:.0f} k" if rate >= 1e4

@@ -251,7 +251,10 @@ class Radii:
             _scale(entries.get(key, 1.0), f"{field}.{key}")
             for key in (("scale", "scale") if "scale" in entries else ("reward", "transition"))
         ]
-        return cls(kind, entries.get("bounded", False), *factors)
+        try:
+            return cls(kind, entries.get("bounded", False), *factors)
+        except InputError as err:  # of bounded: all else has been looked at
+            raise InputError(err.problem, field=f"{field}.{err.field}", fix=err.fix) from None
 
     def __repr__(self) -> str:
         inside = "bounded=True" if self.bounded else ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import multiprocessing
 import os
@@ -26,6 +27,7 @@ EXECUTORS = ("threads", "processes", "dask")
 _MOST_WORKERS = 4096
 _AHEAD = 2
 _ASK = 1.0  # seconds between two looks at how many workers a cluster has
+_ANSWER = 10  # seconds that a scheduler may take to answer
 
 
 @dataclass(frozen=True)
@@ -179,9 +181,11 @@ def _dask(scheduler: str, workers: int | None) -> Iterator[Pool]:
             fix="python -m pip install 'windage[dask]'",
         ) from None
     try:
+        with ThreadPoolExecutor(1) as apart:  # a notebook has an event loop of its own
+            apart.submit(asyncio.run, _knock(scheduler)).result()
         connect: Any = distributed.Client
-        client = connect(scheduler, timeout=10, set_as_default=False)
-    except (OSError, ValueError, TimeoutError) as err:
+        client = connect(scheduler, timeout=_ANSWER, set_as_default=False)
+    except Exception as err:  # what is at the other end may say anything
         raise InputError(
             f"no Dask scheduler answers at {scheduler!r} ({type(err).__name__})",
             field="scheduler",
@@ -200,3 +204,14 @@ def _dask(scheduler: str, workers: int | None) -> Iterator[Pool]:
             yield Pool(seats, True, pool.submit, play, lambda: None)
         finally:
             pool.shutdown(wait=False)  # takes back what has not been done
+
+
+async def _knock(scheduler: str) -> None:
+    """See whether a scheduler answers: a client waits for ever where somebody listens silently."""
+    import distributed
+
+    dask: Any = distributed
+    options = dask.Security().get_connection_args("client")
+    calling = dask.comm.connect(scheduler, timeout=_ANSWER, **options)
+    comm = await asyncio.wait_for(calling, 2 * _ANSWER)
+    comm.abort()

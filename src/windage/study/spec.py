@@ -30,6 +30,7 @@ from windage.writing import as_path
 __all__ = ["Entry", "Spec", "read_spec"]
 
 _MOST_RUNS = 1_000_000
+_AT_THE_TOP = ("name", "horizon", "seeds")
 
 
 class _File(msgspec.Struct, forbid_unknown_fields=True):
@@ -70,13 +71,15 @@ def read_spec(source: str | Path | Mapping[str, Any]) -> Spec:
         return _spec(dict(source), Path())
     path = as_path(source, "study")
     try:
-        data = tomllib.loads(path.read_text(encoding="utf-8"))
+        data = tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except FileNotFoundError:
         raise InputError("there is no such file", field=str(path), fix="check the path") from None
     except (OSError, UnicodeDecodeError) as err:
         raise InputError(f"cannot be read ({err})", field=str(path), fix="check it") from None
     except tomllib.TOMLDecodeError as err:
         raise InputError(f"is not TOML ({err})", field=str(path), fix="mend that line") from None
+    except (ValueError, RecursionError) as err:  # an integer of thousands of digits; deep lists
+        raise InputError(f"cannot be read ({err})", field=str(path), fix="shorten it") from None
     try:
         return replace(_spec(data, path.parent), source=str(path))
     except WindageError as err:
@@ -245,20 +248,23 @@ def _agent_id(table: dict[str, Any], place: str) -> str:
 
 def _id(table: dict[str, Any], place: str, parameters: Callable[[str, str], dict[str, Any]]) -> str:
     """Return the id of a table, and refuse keys that are no parameters of it."""
+    reserved = ["id", "label"] if place.startswith("agents") else ["id", "label", "oracle"]
     if "id" not in table:
-        raise InputError("has no id", field=place, fix='write id = "..."')
+        either = ["id"] if place.startswith("agents") else ["id", "file"]
+        for name in table:
+            if difflib.get_close_matches(name.lower(), either):
+                require_parameter(name, {*reserved, *either}, place)
+        raise InputError("has no id", field=place, fix=f'write {" or ".join(either)} = "..."')
     id = as_name(table["id"], f"{place}.id")  # noqa: A001
     known = parameters(id, f"{place}.id")
-    reserved = ("id", "label") if place.startswith("agents") else ("id", "label", "oracle")
     for name in table:
-        if name in own.GIVEN and name not in known:
+        if name in (*own.GIVEN, *_AT_THE_TOP) and name not in known:
             raise InputError(
                 "is given by the study itself",
                 field=f"{place}.{name}",
-                fix="leave it out; `horizon` and `seeds` stand at the top of the file",
+                fix="leave it out; `name`, `horizon` and `seeds` stand at the top of the file",
             )
-        if name not in reserved:
-            require_parameter(name, known, place)
+        require_parameter(name, {*known, *reserved}, place)
     return id
 
 
@@ -271,6 +277,8 @@ def _unrolled(
     """Return one entry for every combination of the values that are lists."""
     label = _label(table, id, place)
     names = [name for name in table if name not in ("id", "label", *reserved)]
+    for name in names:
+        _plain(table[name], f"{place}.{name}")
     lists = [name for name in names if isinstance(table[name], list)]
     for name in lists:
         if not table[name]:
@@ -282,8 +290,6 @@ def _unrolled(
                 raise InputError(
                     f"{shown(one)} is there twice", field=f"{place}.{name}[{i}]", fix="leave it out"
                 )
-    for name in names:
-        _plain(table[name], f"{place}.{name}")
     values = [table[name] if name in lists else [table[name]] for name in names]
     swept = tuple(name for name in lists if len(table[name]) > 1)
     return [

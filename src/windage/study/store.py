@@ -259,9 +259,9 @@ class Store:
     def _require_own(self) -> None:
         """Refuse a folder that holds something else: nothing of it could be told from results."""
         folder = self.folder
-        if folder.exists() and not folder.is_dir():
-            raise InputError("is a file", field=str(folder), fix="name a folder")
         try:
+            if folder.exists() and not folder.is_dir():
+                raise InputError("is a file", field=str(folder), fix="name a folder")
             names = sorted(folder.iterdir()) if folder.is_dir() else []
         except OSError as err:
             raise unreadable(folder, err) from None

@@ -181,7 +181,7 @@ def test_labels_and_specs_go_there_and_back(radii, label, spec):
         (lambda: Radii.varying().transition(3, **HERE, t=2.0), "t"),
         (lambda: Radii("bernstein", bounded=True), "bounded"),
         (lambda: Radii("varying", bounded=True), "bounded"),
-        (lambda: Radii.from_spec({"kind": "bernstein", "bounded": True}), "bounded"),
+        (lambda: Radii.from_spec({"kind": "bernstein", "bounded": True}), "radii.bounded"),
         (lambda: Radii.from_spec("bernstien", "agents[1].radii"), "agents[1].radii.kind"),
     ],
 )

@@ -6,6 +6,7 @@ import errno
 import json
 import multiprocessing
 import os
+import socket
 import threading
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
@@ -441,3 +442,29 @@ def test_changed_source_is_another_agent(tmp_path, monkeypatch):
     assert asked.run(tmp_path / "results").made == 0
     (tmp_path / "mine_v1.py").write_text(text + "# another thought\n")
     assert asked.run(tmp_path / "results").made == 3
+
+
+@pytest.mark.parametrize("answer", [None, b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n"])
+def test_somebody_else_at_the_address_of_a_scheduler(tmp_path, monkeypatch, answer):
+    """Silence, as of a scheduler that hangs; or its dashboard, one port further."""
+    pytest.importorskip("distributed")
+    monkeypatch.setattr(pools, "_ANSWER", 0.5)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = f"tcp://127.0.0.1:{server.getsockname()[1]}"
+
+        def serve():
+            caller, _ = server.accept()
+            with caller:
+                caller.sendall(answer or b"")
+                caller.recv(1 << 16)
+                over.wait(20)
+
+        over = threading.Event()
+        thread = threading.Thread(target=serve)
+        thread.start()
+        try:
+            with pytest.raises(InputError, match="scheduler: no Dask scheduler answers at"):
+                study(seeds=1).run(tmp_path / "out", executor="dask", scheduler=address)
+        finally:
+            over.set()
+            thread.join()

@@ -81,6 +81,28 @@ def agents(*tables, **more):
             {"agents": [{"id": "random", "horizon": 4}]},
             "agents[0].horizon: is given by the study itself",
         ),
+        (
+            {"agents": [{"id": "random", "seeds": 4}]},
+            "agents[0].seeds: is given by the study itself",
+        ),
+        (
+            {"agents": [{"id": "random", "lable": "x"}]},
+            "agents[0].lable: no such parameter; did you mean label? Fix: one of: id, label",
+        ),
+        (
+            {"environments": [{"id": "riverswim", "orcale": False}]},
+            "environments[0].orcale: no such parameter; did you mean oracle?",
+        ),
+        (
+            {"environments": [{"fil": "a.npz"}]},
+            "environments[0].fil: no such parameter; did you mean file?",
+        ),
+        ({"agents": [{"ID": "random"}]}, "agents[0].ID: no such parameter; did you mean id?"),
+        (
+            {"environments": [{"label": "x"}]},
+            "environments[0]: has no id. Fix: write id or file = ",
+        ),
+        ({"agents": [{"id": "UCRL2"}]}, "agents[0].id: no such choice: 'UCRL2'. Fix: did you mean"),
         ({"agents": [{"id": "random", "label": ""}]}, "agents[0].label: '' is not a name"),
         ({"agents": [{"id": "nowhere:Agent"}]}, "agents[0].id: there is no module 'nowhere'"),
         (
@@ -111,6 +133,22 @@ def test_refused(change, message):
     assert str(caught.value).startswith(message)
 
 
+def test_a_file_of_another_editor_is_read(tmp_path):
+    """Editors put a mark before UTF-8 that nobody sees, or end lines in their own way."""
+    text = 'horizon = 9\n[[environments]]\nid = "riverswim"\n[[agents]]\nid = "random"\n'
+    path = tmp_path / "study.toml"
+    path.write_bytes(b"\xef\xbb\xbf" + text.replace("\n", "\r\n").encode())
+    assert read_spec(path).agents[0].id == "random"
+
+
+@pytest.mark.parametrize("value", ["9" * 5000, "[" * 3000 + "]" * 3000], ids=["digits", "lists"])
+def test_what_python_cannot_read_is_refused(tmp_path, value):
+    path = tmp_path / "study.toml"
+    path.write_text(f"horizon = {value}\n")
+    with pytest.raises(InputError, match=r"study.toml: cannot be read .* Fix: shorten it"):
+        read_spec(path)
+
+
 def test_the_sentence_of_the_design():
     tables = [{"id": "random"}, {"id": "borl"}, {"id": "swucrl2-cw", "widow": 5}]
     with pytest.raises(InputError) as caught:
@@ -126,6 +164,14 @@ def test_the_sentence_of_the_design():
         ([{"id": "swucrl2-cw", "window": 0}], "agents[0].window: 0 is not an integer from 1 to"),
         ([{"id": "swucrl2-cw", "window": [5, "long"]}], "agents[0].window: no such choice: 'long'"),
         ([{"id": "ucrl2", "reward_range": [0, 1]}], "agents[0].reward_range: 0 is not a range"),
+        (
+            [{"id": "ucrl2", "radii": {"kind": "laplace", "bounded": 1}}],
+            "agents[0].radii.bounded: 1 is no yes or no",
+        ),
+        (
+            [{"id": "ucrl2", "radii": {"kind": "paper", "bounded": True}}],
+            "agents[0].radii.bounded: the paper radii have no form",
+        ),
         ([{"id": "ucrl2", "delta": {"a": 1}}], "agents[0].delta: {'a': 1} is not a number"),
     ],
 )
@@ -134,6 +180,17 @@ def test_values_are_tried_before_anything_runs(tables, message):
         plan(agents(*tables))
     assert str(caught.value).startswith(message)
     assert "riverswim" in str(caught.value)
+
+
+def test_what_is_no_parameter_is_refused_before_it_is_compared():
+    arrays = [np.array([0, 1]), np.array([0, 2])]
+    with pytest.raises(InputError, match=r"agents\[0\].reward_range\[0\]: array.* is no parameter"):
+        agents({"id": "ucrl2", "reward_range": arrays})
+
+
+def test_a_name_too_long_for_a_folder_is_refused(tmp_path):
+    with pytest.raises(InputError, match="cannot be read .*too long"):
+        wd.Study(BASE["environments"], BASE["agents"], horizon=5).run(tmp_path / ("a" * 300))
 
 
 def test_a_list_that_is_no_sweep_is_explained():
