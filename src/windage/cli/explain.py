@@ -16,8 +16,8 @@ from windage.cli.tables import print_table, print_text
 
 if TYPE_CHECKING:
     from windage.agents.explain import ActionReport, Explanation
+    from windage.study.manifest import Manifest
     from windage.study.replay import Moment
-    from windage.study.store import Manifest
 
 __all__ = ["explain"]
 

@@ -14,10 +14,11 @@ import polars as pl
 from windage.errors import InputError, StateError
 from windage.study import stats
 from windage.study.compare import measure
+from windage.study.manifest import version_changes
 from windage.study.partners import Partners, Place, found_in, pair
 from windage.study.results import load_results
 from windage.study.stats import Paired
-from windage.study.store import Store, version_changes
+from windage.study.store import Store
 
 __all__ = ["Change", "Diff", "diff"]
 

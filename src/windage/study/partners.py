@@ -16,7 +16,7 @@ import msgspec
 
 from windage.inputs import shown
 from windage.study.kinds import Player, World, hash_of
-from windage.study.store import Manifest
+from windage.study.manifest import Manifest
 
 __all__ = ["Difference", "Partners", "Place", "found_in", "pair"]
 

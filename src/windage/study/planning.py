@@ -16,9 +16,9 @@ from windage.agents.hearing import listening
 from windage.drift import DriftingMDP
 from windage.errors import InputError, WindageError
 from windage.study.kinds import FORMAT, Player, World, hash_of, resolve
+from windage.study.manifest import Asked, Manifest
 from windage.study.play import Task
 from windage.study.spec import Entry, Spec
-from windage.study.store import Asked, Manifest
 from windage.worlds import Problem
 
 __all__ = ["Plan", "plan", "versions"]

@@ -21,7 +21,8 @@ from windage.errors import InputError, StateError
 from windage.inputs import as_integer
 from windage.simulate import run
 from windage.study.columns import every
-from windage.study.store import Asked, Manifest, Store
+from windage.study.manifest import Asked, Manifest
+from windage.study.store import Store
 from windage.worlds import Problem
 
 __all__ = ["Moment", "find_run", "follow", "replay"]

@@ -21,12 +21,13 @@ from windage.study import pools
 from windage.study.columns import Gains
 from windage.study.crew import Crew, Job
 from windage.study.kinds import AT_HAND
+from windage.study.manifest import Asked, Manifest, OtherFormatError
 from windage.study.planning import Plan, plan, versions
 from windage.study.play import Outcome, Task, gains_of, play, solve
 from windage.study.pools import Pool
 from windage.study.spec import Spec
 from windage.study.status import Failure, Status, Summary, reason
-from windage.study.store import Asked, Kind, Manifest, OtherFormatError, Store
+from windage.study.store import Kind, Store
 
 __all__ = ["run_study"]
 

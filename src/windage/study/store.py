@@ -17,27 +17,20 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal, TextIO
 
-import msgspec
 import polars as pl
 
 from windage.errors import InputError, StateError
-from windage.study.kinds import FORMAT, Player, World
+from windage.study import manifest as manifests
+from windage.study.manifest import Manifest
 from windage.study.play import Outcome
 from windage.study.tables import ORACLE, RUN, read
 from windage.writing import as_path, make_folder, target_of, unreadable, unwritable, write_whole
 
-__all__ = [
-    "Asked",
-    "Kind",
-    "Manifest",
-    "OtherFormatError",
-    "Store",
-    "version_changes",
-]
+__all__ = ["Kind", "Store"]
 
 Kind = Literal["runs", "oracles"]
 """Of a result: the name of the folder it is in."""
@@ -45,76 +38,6 @@ Kind = Literal["runs", "oracles"]
 _MANIFEST = "manifest.json"
 _KNOWN = (_MANIFEST, "runs", "oracles", "timings.jsonl", ".lock")
 _RESULT = re.compile(r"[0-9a-f]{32}\.parquet")
-
-
-class Asked(msgspec.Struct, frozen=True):
-    """One run of a study: the key of its result, and what it is called here.
-
-    Attributes
-    ----------
-    key
-        Its file is `runs/<key>.parquet`.
-    environment, agent
-        Their labels.
-    world, player
-        Their places in the lists of the manifest, where all their parameters are.
-    oracle
-        The key of the oracle it is measured by; None: it is measured by its reward only.
-    """
-
-    key: str
-    environment: str
-    agent: str
-    horizon: int
-    seed: int
-    world: int
-    player: int
-    oracle: str | None
-
-
-class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What a folder of results is about.
-
-    Attributes
-    ----------
-    windage_study
-        The format.
-    name
-        Of the study.
-    hash
-        Of all that is asked for, labels included.
-    study
-        The study as it was written.
-    worlds, players
-        Environments and agents with every parameter, as runs are made from them.
-    versions
-        Of what made the results, and the commit if it is known.
-    before
-        Versions of those who ran parts of it earlier, if they had others.
-    runs
-        The runs that are asked for, in order.
-    checksum
-        Of all the rest; empty if it was written before there were any.
-    """
-
-    windage_study: int
-    name: str
-    hash: str
-    study: dict[str, Any]
-    worlds: list[World]
-    players: list[Player]
-    versions: dict[str, str]
-    before: list[dict[str, str]]
-    runs: list[Asked]
-    checksum: str = ""
-
-    def run_keys(self) -> list[str]:
-        """Return the keys of the runs in order; one that two labels share is there once."""
-        return list(dict.fromkeys(one.key for one in self.runs))
-
-    def oracle_keys(self) -> list[str]:
-        """Return the keys of the oracles that runs are measured by, in order."""
-        return list(dict.fromkeys(one.oracle for one in self.runs if one.oracle is not None))
 
 
 class Store:
@@ -159,33 +82,15 @@ class Store:
         """Return the manifest, or refuse one that cannot be read."""
         path = self.folder / _MANIFEST
         try:
-            data = path.read_bytes()
-            version = msgspec.json.decode(data, type=_Version).windage_study
-            if version != FORMAT:
-                raise OtherFormatError(
-                    f"has the format {version}, this version reads {FORMAT}",
-                    field=str(path),
-                    fix="use the version of windage that wrote it, or run the study again",
-                )
-            found = msgspec.json.decode(data, type=Manifest)
-            if found.checksum not in ("", _checksum(found)):
-                raise msgspec.DecodeError("its checksum is wrong")
-            return found
-        except OSError as err:
-            if not isinstance(err, FileNotFoundError):
-                raise unreadable(path, err) from None
+            return manifests.decode(path.read_bytes(), path)
+        except FileNotFoundError:
             raise StateError("is missing", field=str(path), fix="run the study again") from None
-        except (msgspec.DecodeError, UnicodeDecodeError) as err:
-            raise StateError(
-                f"cannot be read ({err})",
-                field=str(path),
-                fix="run the study again: results that are there are kept",
-            ) from None
+        except OSError as err:
+            raise unreadable(path, err) from None
 
     def write_manifest(self, manifest: Manifest) -> None:
         """Write the manifest, unless it is there already."""
-        whole = msgspec.structs.replace(manifest, checksum=_checksum(manifest))
-        data = msgspec.json.format(msgspec.json.encode(whole), indent=1) + b"\n"
+        data = manifests.encode(manifest)
         path = self.folder / _MANIFEST
         if not path.is_file() or path.read_bytes() != data:
             write_whole(path, lambda file: file.write(data))
@@ -274,35 +179,6 @@ class Store:
                 field=str(folder),
                 fix="name a new folder",
             )
-
-
-def version_changes(
-    first: Mapping[str, str], second: Mapping[str, str]
-) -> tuple[tuple[str, str, str], ...]:
-    """Return the versions that differ: name, first, second; a dash where one is not known.
-
-    >>> version_changes({"numpy": "2.0"}, {"numpy": "2.1", "commit": "1f3a"})
-    (('commit', '-', '1f3a'), ('numpy', '2.0', '2.1'))
-    """
-    return tuple(
-        (name, first.get(name, "-"), second.get(name, "-"))
-        for name in sorted(first.keys() | second.keys())
-        if first.get(name) != second.get(name)
-    )
-
-
-class OtherFormatError(StateError):
-    """The results were written by a version of windage that writes them otherwise."""
-
-
-class _Version(msgspec.Struct):
-    windage_study: int
-
-
-def _checksum(manifest: Manifest) -> str:
-    """Return a hash of all a manifest says but this: a flipped bit in a label is still a label."""
-    bare = msgspec.structs.replace(manifest, checksum="")
-    return hashlib.sha256(msgspec.json.encode(bare)).hexdigest()[:32]
 
 
 def _take_away(path: Path) -> None:

@@ -13,10 +13,11 @@ from windage.errors import StateError, WindageError
 from windage.inputs import as_integer
 from windage.streams import stream
 from windage.study.columns import Gains
+from windage.study.manifest import Manifest, version_changes
 from windage.study.play import Outcome, Task, gains_of, play, solve
 from windage.study.pools import cores
 from windage.study.status import Failure, reason
-from windage.study.store import Manifest, Store, version_changes
+from windage.study.store import Store
 from windage.study.tables import ORACLE, RUN, Schema, decode
 
 __all__ = ["Difference", "Verification", "verify"]

@@ -18,7 +18,7 @@ import pytest
 import windage as wd
 from tests.conftest import RELIABILITY
 from windage.errors import InputError, StateError
-from windage.study import kinds, planning, store
+from windage.study import kinds, manifest, planning
 from windage.study.results import load_oracles
 from windage.study.store import Store
 from windage.study.tables import ORACLE, RUN, decode
@@ -237,7 +237,7 @@ def test_another_format_is_refused_and_its_files_stay(results, monkeypatch):
         wd.load_results(results)
     monkeypatch.setattr(kinds, "FORMAT", 3)  # as a later version would have it
     monkeypatch.setattr(planning, "FORMAT", 3)
-    monkeypatch.setattr(store, "FORMAT", 3)
+    monkeypatch.setattr(manifest, "FORMAT", 3)
     with pytest.warns(wd.ParameterWarning, match=r"has the format 1, this version reads 3: all"):
         done = small().run(results)
     assert (done.made, done.kept, done.repaired, done.spare) == (6, 0, (), 6)

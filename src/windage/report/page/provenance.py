@@ -7,7 +7,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from windage.study.store import Manifest, Store
+from windage.study.manifest import Manifest
+from windage.study.store import Store
 
 __all__ = ["provenance", "study_text"]
 

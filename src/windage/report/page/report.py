@@ -12,8 +12,9 @@ from windage.report.page.html import Page, render
 from windage.report.page.material import Material, gather
 from windage.report.page.provenance import provenance, study_text
 from windage.report.page.verdict import plain_words
+from windage.study.manifest import Manifest
 from windage.study.results import load_oracles, load_results
-from windage.study.store import Manifest, Store
+from windage.study.store import Store
 from windage.writing import write_whole
 
 __all__ = ["Report", "make_report", "write_report"]
