@@ -303,7 +303,8 @@ def test_a_failing_agent_is_named_and_the_exit_code_says_so(here):
     said = done.stderr.splitlines()
     assert said == [
         f"windage: failed: snail:Snail on riverswim, T = 100, seed {seed}: "
-        "ZeroDivisionError: integer division or modulo by zero" for seed in range(2)
+        "ZeroDivisionError: integer division or modulo by zero (snail.py:11, in act)"
+        for seed in range(2)
     ]  # fmt: skip
     assert "2 of 4 runs in out (2 made now, 0 kept)" in done.stdout
     assert "what failed is tried again by the same command" in done.stdout

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from windage.agents.base import Agent
+from windage.agents.raised import in_words
 from windage.errors import InputError, WindageError
 from windage.inputs import shown
 
@@ -163,7 +164,7 @@ def build(kind: type[Any], given: dict[str, Any], options: dict[str, Any]) -> An
         raise
     except Exception as err:
         raise InputError(
-            f"making it raised {type(err).__name__}: {err}",
+            f"making it raised {in_words(err)}",
             field=place,
             fix="mend its constructor",
         ) from err

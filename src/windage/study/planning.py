@@ -13,6 +13,7 @@ from importlib import metadata
 from pathlib import Path
 
 from windage.agents.hearing import listening
+from windage.agents.raised import in_words
 from windage.drift import DriftingMDP
 from windage.errors import InputError, WindageError
 from windage.study.kinds import FORMAT, Player, World, hash_of, resolve
@@ -136,7 +137,7 @@ def _world(entry: Entry, world: World) -> DriftingMDP | Problem:
         ) from None
     except (Exception, SystemExit) as err:
         raise InputError(
-            f"cannot be made ({type(err).__name__}: {err})",
+            f"cannot be made: {in_words(err)}",
             field=entry.place,
             fix=_hint(entry, "mend its parameters"),
         ) from err
@@ -170,7 +171,7 @@ def _player(
         ) from None
     except (Exception, SystemExit) as err:
         raise InputError(
-            f"cannot be made {where} ({type(err).__name__}: {err})",
+            f"cannot be made {where}: {in_words(err)}",
             field=agent.place,
             fix=_hint(agent, "mend its parameters"),
         ) from err

@@ -20,6 +20,7 @@ import polars as pl
 
 from windage import envs
 from windage.agents.hearing import listening
+from windage.agents.raised import in_words
 from windage.drift import DriftingMDP
 from windage.errors import StateError, WindageError
 from windage.regret import gain_sums
@@ -165,14 +166,7 @@ def _failing_in_words() -> Iterator[None]:
     except WindageError as err:
         raise StateError(str(err)) from None
     except BaseException as err:
-        raise StateError(f"{type(err).__name__}: {_words(err)}") from None
-
-
-def _words(err: BaseException) -> str:
-    try:
-        return str(err)
-    except Exception:
-        return "it does not say why"
+        raise StateError(in_words(err)) from None
 
 
 def _outcome(

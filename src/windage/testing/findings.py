@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import traceback
-from collections.abc import Callable, Iterator, Mapping
-from pathlib import Path
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-import windage
 from windage.agents.base import Agent
+from windage.agents.raised import in_words
 from windage.testing.agents import TWINS, Maker, agent_checks
 from windage.testing.playing import NotOffered
 
 __all__ = ["Finding", "findings"]
 
-_HOME = Path(windage.__file__).parent
 _NEEDED = 2  # the first two checks: without legal actions there is nothing to compare with
 _ALONE = "its memory stops growing"  # the rest says nothing of one that acts as it happens to
 
@@ -67,22 +64,9 @@ def findings(
         except NotOffered as err:
             found.append(Finding(check.promise, None, f"not offered: {err}"))
         except AssertionError as err:
-            found.append(Finding(check.promise, False, str(err) or _raised(err)))
+            found.append(Finding(check.promise, False, str(err) or f"raised {in_words(err)}"))
         except Exception as err:
-            found.append(Finding(check.promise, False, _raised(err)))
+            found.append(Finding(check.promise, False, f"raised {in_words(err)}"))
         else:
             found.append(Finding(check.promise, True, ""))
     return found
-
-
-def _raised(err: Exception) -> str:
-    """Return what was raised, and the last line of the agent's own code on the way there."""
-    said = f"raised {type(err).__name__}" + (f": {err}" if str(err) else "")
-    lines = list(_own_lines(err))
-    return f"{said} ({lines[-1]})" if lines else said
-
-
-def _own_lines(err: BaseException) -> Iterator[str]:
-    for frame in traceback.extract_tb(err.__traceback__):
-        if _HOME not in Path(frame.filename).parents:
-            yield f"{Path(frame.filename).name}:{frame.lineno}, in {frame.name}"
