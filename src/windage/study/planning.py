@@ -11,11 +11,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
+from typing import Any
 
 from windage.agents.hearing import listening
 from windage.agents.raised import in_words
 from windage.drift import DriftingMDP
 from windage.errors import InputError, WindageError
+from windage.inputs import LAST_TIME, as_integer, shown
+from windage.spaces import StateActions
 from windage.study.kinds import FORMAT, Player, World, hash_of, resolve
 from windage.study.manifest import Asked, Manifest
 from windage.study.play import Task
@@ -38,7 +41,8 @@ class Plan:
     tasks
         By their keys; runs that two labels share are there once.
     said
-        What agents have warned of while they were made: label and message.
+        What agents have warned of while they were made: label and message, with its numbers and
+        without.
     """
 
     manifest: Manifest
@@ -141,14 +145,24 @@ def _world(entry: Entry, world: World) -> DriftingMDP | Problem:
             field=entry.place,
             fix=_hint(entry, "mend its parameters"),
         ) from err
-    for name in ("space", "horizon", "step", "reset"):
-        if not isinstance(made, DriftingMDP) and not hasattr(made, name):
-            raise InputError(
-                f"makes a {type(made).__name__}, which has no {name!r}",
-                field=entry.place,
-                fix="return a DriftingMDP, or a world with space, horizon, reset, step",
-            )
+    if not isinstance(made, DriftingMDP):
+        _require_world(made, entry.place)
     return made
+
+
+def _require_world(made: Any, place: str) -> None:
+    """Refuse what is no world, in its own name: an agent that meets it would be blamed."""
+    kind, fix = (
+        type(made).__name__,
+        "return a DriftingMDP, or a world with space, horizon, reset, step",
+    )
+    for name in ("space", "horizon", "step", "reset"):
+        if not hasattr(made, name):
+            raise InputError(f"makes a {kind}, which has no {name!r}", field=place, fix=fix)
+    if not isinstance(made.space, StateActions):
+        problem = f"makes a {kind} whose space is {shown(made.space)}"
+        raise InputError(problem, field=place, fix="give it wd.StateActions")
+    as_integer(made.horizon, f"{place}.horizon", low=1, high=LAST_TIME)
 
 
 def _player(
@@ -157,7 +171,7 @@ def _player(
     world: DriftingMDP | Problem,
     said: set[tuple[str, str]],
 ) -> Player:
-    """Return an agent tuned to a world; what it warns of is said once, with its name."""
+    """Return an agent tuned to a world; what it warns of is said once, numbers apart."""
     where = f"on {environment.label}"
     try:
         with listening() as heard:
@@ -176,10 +190,20 @@ def _player(
             fix=_hint(agent, "mend its parameters"),
         ) from err
     for message, category in heard:
-        if (agent.label, message) not in said:
-            said.add((agent.label, message))
-            warnings.warn(f"{agent.label}: {message}", category, stacklevel=2)
+        if (agent.label, _shape(message)) not in said:
+            name = f"{agent.label} {where}, T = {world.horizon:,}"
+            warnings.warn(f"{name}: {message}", category, stacklevel=2)
+        said |= {(agent.label, message), (agent.label, _shape(message))}
     return player
+
+
+def _shape(message: str) -> str:
+    """Return a message without its numbers: at other horizons it would say the same again.
+
+    >>> _shape("gamma = 5.23 > 1")
+    'gamma = # > #'
+    """
+    return re.sub(r"\d[\d,.e+-]*", "#", message)
 
 
 def _fix(err: WindageError, entry: Entry) -> str:

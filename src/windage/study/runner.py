@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import warnings
 from collections.abc import Callable, Iterable
 from concurrent.futures import Executor
@@ -15,7 +16,7 @@ from windage import errors
 from windage.agents.base import Agent
 from windage.agents.hearing import listening
 from windage.drift import DriftingMDP
-from windage.errors import StateError
+from windage.errors import StateError, WindageError
 from windage.simulate import run as run_agent
 from windage.study import pools
 from windage.study.columns import Gains
@@ -229,9 +230,9 @@ def _warm_up(todo: list[Task], *, oracle: bool) -> None:
         seen.add((task.player.id, task.world.id))
         if ":" in task.player.id or ":" in task.world.id:
             continue
-        world = task.world.make()
-        assert isinstance(world, DriftingMDP)
-        with listening():
+        with contextlib.suppress(WindageError), listening():  # a run that fails will say so itself
+            world = task.world.make()
+            assert isinstance(world, DriftingMDP)
             agent = task.player.make(world, task.seed)
             if isinstance(agent, Agent) and agent.has_loop():
                 steps = min(_WARM_UP, world.horizon)

@@ -237,6 +237,8 @@ def _from_file(
                 field=f"{place}.{name}",
                 fix="leave it out; file, label and oracle may stand here",
             )
+    if isinstance(table["file"], list):
+        raise InputError("is a list", field=f"{place}.file", fix="write one table for each file")
     path = as_path(table["file"], f"{place}.file")
     world = kinds.file_world(folder / path, f"{place}.file")
     return Entry(_label(table, path.stem, place), place, kinds.FILE, {}), world, oracle
@@ -255,6 +257,8 @@ def _id(table: dict[str, Any], place: str, parameters: Callable[[str, str], dict
             if difflib.get_close_matches(name.lower(), either):
                 require_parameter(name, {*reserved, *either}, place)
         raise InputError("has no id", field=place, fix=f'write {" or ".join(either)} = "..."')
+    if isinstance(table["id"], list):
+        raise InputError("is a list", field=f"{place}.id", fix="write one table for each id")
     id = as_name(table["id"], f"{place}.id")  # noqa: A001
     known = parameters(id, f"{place}.id")
     for name in table:

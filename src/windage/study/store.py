@@ -193,10 +193,7 @@ def _taken(lock: TextIO, folder: Path) -> Iterator[None]:
     """Lock the folder for this process; the system takes the lock back when it dies."""
     try:
         import fcntl
-    except ImportError:  # no such locks here: two at once would do work twice, and lose nothing
-        yield
-        return
-    try:
+
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         raise InputError(
@@ -204,6 +201,9 @@ def _taken(lock: TextIO, folder: Path) -> Iterator[None]:
             field=str(folder),
             fix="wait for it, or name another folder",
         ) from None
+    except (ImportError, OSError):  # no locks in this system or on this disk: two at once would
+        yield  # do work twice, and lose nothing
+        return
     try:
         yield
     finally:  # closing is not enough: forked workers of an executor that stays open hold it too

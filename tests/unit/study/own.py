@@ -150,6 +150,14 @@ class Counter:
         return self.pay * action, self.state
 
 
+class Odd(Counter):
+    """A world that may have any horizon and any space."""
+
+    def __init__(self, horizon=50, pairs=None):
+        super().__init__()
+        self.horizon, self.space = horizon, pairs or self.space
+
+
 def shore(horizon=40, low=0.0):
     """A model made by a function."""
     space = wd.StateActions.uniform(states=1, actions=2)

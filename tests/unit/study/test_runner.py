@@ -425,17 +425,6 @@ def test_classes_that_are_neither_agents_nor_worlds():
     assert not Path("nowhere").exists()
 
 
-def test_what_an_agent_warns_of_is_said_once(tmp_path):
-    import warnings
-
-    with warnings.catch_warnings(record=True) as heard:
-        warnings.simplefilter("always")
-        study({"id": "swucrl2-cw", "radii": {"kind": "paper", "scale": 0.1}}).run(tmp_path / "r")
-    assert [str(one.message) for one in heard] == [
-        "swucrl2-cw: paper x0.1 radii do not cover the truth as the theorem needs"
-    ]
-
-
 def test_changed_source_is_another_agent(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
     text = (Path(__file__).parent / "own.py").read_text()

@@ -50,6 +50,11 @@ def agents(*tables, **more):
         ({"agents": ["ucrl2"]}, "agents[0]: 'ucrl2' is of the wrong type. Fix: write a table"),
         ({"agents": [{"label": "x"}]}, 'agents[0]: has no id. Fix: write id = "..."'),
         ({"agents": [{"id": 5}]}, "agents[0].id: 5 is not a name"),
+        ({"agents": [{"id": ["psrl", "ucrl2"]}]}, "agents[0].id: is a list. Fix: write one table"),
+        (
+            {"environments": [{"file": ["a.npz"]}]},
+            "environments[0].file: is a list. Fix: write one",
+        ),
         (
             {"agents": [{"id": "ucrl3"}]},
             "agents[0].id: no such choice: 'ucrl3'. Fix: did you mean 'ucrl2'?",

@@ -295,6 +295,14 @@ def test_two_at_once_in_one_folder(tmp_path):
     assert small().run(tmp_path / "results").made == 6
 
 
+def test_a_disk_without_locks_will_do(tmp_path, monkeypatch):
+    def refuse(*_):
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr("fcntl.flock", refuse)
+    assert small().run(tmp_path / "results").made == 6
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 def test_a_process_forked_meanwhile_does_not_keep_the_folder_locked(tmp_path):
