@@ -168,6 +168,27 @@ def wait_for_files(process, folder, n):
         time.sleep(0.002)
 
 
+def test_a_dry_run_shows_what_is_asked_for_and_changes_nothing(here, capsys):
+    Path("s.toml").write_text(STUDY.format(horizon=[50, 70], seeds=2))
+    assert main(["run", "s.toml", "-o", "out", "--dry-run"]) == 0
+    said = capsys.readouterr().out.splitlines()
+    assert said[0].split() == ["environment", "T", "agent", "seeds", "there"]
+    assert said[2].split() == ["riverswim", "50", "sw-psrl,", "window", "500", "2", "0"]
+    assert len(said) == 1 + 2 * 4 + 1
+    assert said[-1] == "river: 0 of 16 runs in out, 16 to make, 960 steps; nothing was run"
+    assert not Path("out").exists()
+    assert main(["run", "s.toml", "-o", "out"]) == 0
+    Path("s.toml").write_text(STUDY.format(horizon=[50, 80], seeds=3))
+    before = {path: path.stat().st_mtime_ns for path in Path("out").rglob("*")}
+    capsys.readouterr()
+    assert main(["run", "s.toml", "-o", "out", "--dry-run"]) == 0
+    said = capsys.readouterr().out.splitlines()
+    assert said[-1] == "river: 8 of 24 runs in out, 16 to make, 1,160 steps; nothing was run"
+    assert {path: path.stat().st_mtime_ns for path in Path("out").rglob("*")} == before
+    message = refused(capsys, "run", "s.toml", "-o", "s.toml", "--dry-run")
+    assert message.startswith("s.toml: is a file")
+
+
 def test_ctrl_c_keeps_what_is_done(here):
     write_snail()
     process = started("run", "snail.toml", "-o", "out", "-w", "2", cwd=here)

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from windage.study.status import Summary
+    from windage.study.study import Study
 
 __all__ = ["find_own_classes", "run"]
 
@@ -43,12 +44,18 @@ def run(
     scheduler: Annotated[
         str | None, typer.Option(metavar="ADDRESS", help="Of the Dask scheduler.")
     ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show what would be run, and run nothing.")
+    ] = False,
 ) -> None:
     """Make the runs a study asks for; started again, it goes on where it was stopped."""
     import windage as wd
 
     find_own_classes(study.parent)
     asked = wd.Study.load(study)
+    if dry_run:
+        _preview(asked, output)
+        return
     with Display() as display, _ending_at_the_second():
         try:
             done = asked.run(
@@ -65,6 +72,23 @@ def run(
             )
             raise
     _report(asked.name, output, done)
+
+
+def _preview(study: Study, folder: Path) -> None:
+    """Say what would be run: sweeps multiply, and one wants to know before hours are spent."""
+    found = study.preview(folder)
+    rows = [
+        [one.environment, f"{one.horizon:,}", one.agent, f"{one.seeds:,}", f"{one.there:,}"]
+        for one in found
+    ]
+    print_table(["environment", "T", "agent", "seeds", "there"], rows)
+    left = sum(one.seeds - one.there for one in found)
+    steps = sum((one.seeds - one.there) * one.horizon for one in found)
+    runs = sum(one.seeds for one in found)
+    print_text(
+        f"{study.name}: {runs - left:,} of {runs:,} runs in {folder}, {left:,} to make, "
+        f"{steps:,} steps; nothing was run"
+    )
 
 
 @contextlib.contextmanager

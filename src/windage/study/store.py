@@ -41,7 +41,7 @@ _RESULT = re.compile(r"[0-9a-f]{32}\.parquet")
 
 
 class Store:
-    """A folder of results; `opened` makes one, `found` looks at one that is there."""
+    """A folder of results: `opened` makes one, `found` looks at one, `at` at one to be."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -58,11 +58,17 @@ class Store:
         return store
 
     @classmethod
+    def at(cls, folder: str | Path) -> Store:
+        """Return the store that a folder is or may become; nothing is made yet."""
+        store = cls(as_path(folder, "folder"))
+        store._require_own()
+        return store
+
+    @classmethod
     @contextlib.contextmanager
     def opened(cls, folder: str | Path) -> Iterator[Store]:
         """Make the folder if there is none, and keep others from writing while it is in use."""
-        store = cls(as_path(folder, "folder"))
-        store._require_own()
+        store = cls.at(folder)
         for name in ("runs", "oracles"):
             make_folder(store.folder / name)
         try:

@@ -12,6 +12,7 @@ import numpy as np
 from windage.errors import InputError
 from windage.inputs import shown
 from windage.learn.radii import Radii
+from windage.study.preview import Preview, preview
 from windage.study.runner import run_study
 from windage.study.spec import Spec, read_spec
 from windage.study.status import Status, Summary
@@ -75,6 +76,16 @@ class Study:
     def name(self) -> str:
         """What the study is called."""
         return self.spec.name
+
+    def preview(self, folder: str | Path | None = None) -> list[Preview]:
+        """Return what would be run, every sweep unrolled, and how much of it a folder has.
+
+        >>> agents = [{"id": "ucrl2", "delta": [0.05, 0.1]}]
+        >>> study = Study([{"id": "riverswim"}], agents, horizon=1000, seeds=5)
+        >>> [(one.agent, one.seeds, one.there) for one in study.preview()]
+        [('ucrl2, delta 0.05', 5, 0), ('ucrl2, delta 0.1', 5, 0)]
+        """
+        return preview(self.spec, folder)
 
     def run(
         self,
