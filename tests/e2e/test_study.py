@@ -13,6 +13,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 import pytest
 
 import windage as wd
@@ -187,6 +188,22 @@ def test_a_dry_run_shows_what_is_asked_for_and_changes_nothing(here, capsys):
     assert {path: path.stat().st_mtime_ns for path in Path("out").rglob("*")} == before
     message = refused(capsys, "run", "s.toml", "-o", "s.toml", "--dry-run")
     assert message.startswith("s.toml: is a file")
+
+
+def test_regret_is_printed_where_it_is_known(here, capsys):
+    worlds = '[[environments]]\nid = "riverswim"\noracle = {}\nlabel = "{}"\n'
+    text = worlds.format("false", "blind") + worlds.format("true", "seen")
+    Path("s.toml").write_text(f'horizon = 50\nseeds = 2\n{text}[[agents]]\nid = "random"\n')
+    assert main(["run", "s.toml", "-o", "out"]) == 0
+    known, seen, unknown, blind = (
+        line.split() for line in capsys.readouterr().out.splitlines()[:4]
+    )
+    assert known[4:6] == ["mean", "regret"]
+    assert seen[:3] == ["seen", "50", "random"]
+    assert unknown[4:7] == ["mean", "total", "reward"]
+    assert blind[:3] == ["blind", "50", "random"]
+    runs = wd.load_results("out").filter(pl.col("environment") == "seen")
+    assert seen[4] == f"{runs['regret'].mean():,.1f}"
 
 
 def test_ctrl_c_keeps_what_is_done(here):

@@ -132,8 +132,10 @@ def _report(name: str, folder: Path, done: Summary) -> None:
     if len(done.failures) > _SHOWN:
         print(f"windage: and {len(done.failures) - _SHOWN:,} more failed", file=sys.stderr)
     results = wd.load_results(folder, unfinished=True)
-    if results.height:
-        _print_means(results)
+    unknown = results["regret"].is_null()
+    for part in (results.filter(~unknown), results.filter(unknown)):
+        if part.height:
+            _print_means(part)
     made = f"{done.made:,} made now, {done.kept:,} kept"
     print_text(f"{name}: {done.kept + done.made:,} of {done.runs:,} runs in {folder} ({made})")
     if done.spare:
@@ -146,7 +148,7 @@ def _report(name: str, folder: Path, done: Summary) -> None:
 
 
 def _print_means(results: pl.DataFrame) -> None:
-    """Print the mean of every agent, with its interval."""
+    """Print the mean of every agent, with its interval: of regret, or of reward if unknown."""
     from windage.study.compare import measure, summaries
 
     by = measure(results)
