@@ -56,6 +56,7 @@ class Snail:
     def act(self, s):
         time.sleep({pause})
         while os.path.exists("hold"):
+            open(f"held-{{os.getpid()}}", "w").close()
             time.sleep(0.01)
         return 0
     def observe(self, s, a, reward, s_next):
@@ -86,10 +87,11 @@ def stamps(folder):
     }
 
 
-def started(*arguments, cwd):
+def started(*arguments, cwd, **options):
     return subprocess.Popen(
-        [*WINDAGE, *arguments], cwd=cwd, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE
-    )
+        [*WINDAGE, *arguments],
+        cwd=cwd, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options,
+    )  # fmt: skip
 
 
 def wait_for_runs(process, folder, n, *, poll=0.002):
@@ -238,9 +240,7 @@ def test_ctrl_c_ends_a_study_whose_agent_hangs(here, executor, code):
     _, err = process.communicate(timeout=60)
     assert process.returncode == code
     assert "Traceback" not in err
-    while any(alive(pid) for pid in workers):
-        assert time.monotonic() < limit
-        time.sleep(0.05)
+    wait_for_the_end_of(workers)
 
 
 @pytest.mark.parametrize("executor", ["threads", "processes"])
@@ -258,11 +258,58 @@ def test_ctrl_c_does_not_wait_for_a_slow_agent(here, executor):
     assert time.monotonic() - start < 15
 
 
+@pytest.mark.parametrize("moment", ["workers start", "workers import", "runs are made"])
+def test_ctrl_c_of_a_terminal_reaches_every_process_and_only_one_answers(here, moment):
+    write_snail(pause=0)
+    text = SLOW.replace("seeds = 8", "seeds = 2") + '[[agents]]\nid = "random"\n'
+    Path("snail.toml").write_text(text)
+    Path("hold").touch()
+    process = started(
+        "run", "snail.toml", "-o", "out", "-w", "3", "--executor", "processes",
+        cwd=here, start_new_session=True,
+    )  # fmt: skip
+    workers, limit = [], time.monotonic() + 60
+    while len(workers) < 4:  # with the process that keeps their books
+        assert time.monotonic() < limit
+        workers = children(process.pid)
+    if moment == "workers import":
+        time.sleep(0.2)
+        process.send_signal(signal.SIGSTOP)  # or it ends them before they can complain
+    if moment == "runs are made":
+        wait_for_runs(process, "out", 2)
+        while len(list(here.glob("held-*"))) < 2:
+            assert time.monotonic() < limit
+            time.sleep(0.01)
+    os.killpg(process.pid, signal.SIGINT)
+    if moment == "workers import":
+        time.sleep(1.5)
+        process.send_signal(signal.SIGCONT)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    there = len(list(Path("out/runs").iterdir()))
+    assert there <= 2
+    assert err == (
+        f"windage: stopped; {there} of 4 runs are there. The same command goes on from here.\n"
+    )
+    wait_for_the_end_of(workers)
+    Path("hold").unlink()
+    done = windage("run", "snail.toml", "-o", "out", cwd=here)
+    assert f"4 of 4 runs in out ({4 - there} made now, {there} kept)" in done.stdout
+
+
 def children(pid):
     try:
-        return [int(one) for one in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+        lists = [one.read_text() for one in Path(f"/proc/{pid}/task").glob("*/children")]
     except OSError:
         return []
+    return [int(one) for text in lists for one in text.split()]
+
+
+def wait_for_the_end_of(pids):
+    limit = time.monotonic() + 60
+    while any(alive(pid) for pid in pids):
+        assert time.monotonic() < limit, "a worker outlives its study"
+        time.sleep(0.05)
 
 
 def alive(pid):
@@ -285,10 +332,7 @@ def test_worker_processes_do_not_outlive_the_study(here, end):
     _, err = process.communicate(timeout=60)
     assert process.returncode == (130 if end == signal.SIGINT else -end)
     assert "Traceback" not in err
-    limit = time.monotonic() + 30
-    while any(alive(pid) for pid in workers):
-        assert time.monotonic() < limit
-        time.sleep(0.05)
+    wait_for_the_end_of(workers)
     there = len(list(Path("out/runs").glob("*.parquet")))
     done = windage("run", "snail.toml", "-o", "out", cwd=here)
     assert f"({8 - there} made now, {there} kept)" in done.stdout

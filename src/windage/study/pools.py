@@ -133,9 +133,16 @@ def _processes(workers: int) -> Iterator[Pool]:
     pool = ProcessPoolExecutor(
         workers, mp_context=context, initializer=_start_worker, initargs=(door,)
     )
+    apart = ThreadPoolExecutor(1, initializer=_hear_ctrl_c, initargs=(False,))
+
+    def submit(work: Callable[..., Outcome], *arguments: Any) -> Future[Outcome]:
+        """The first call starts the workers: in a thread, where Ctrl-C does not cut that short."""
+        return apart.submit(pool.submit, work, *arguments).result()
+
     try:
-        yield Pool(lambda: workers, False, pool.submit, play, ours.close)
+        yield Pool(lambda: workers, False, submit, play, ours.close)
     finally:
+        apart.shutdown(wait=True)
         pool.shutdown(wait=True, cancel_futures=True)
         ours.close()
         door.close()
@@ -144,7 +151,18 @@ def _processes(workers: int) -> Iterator[Pool]:
 def _start_worker(door: Connection) -> None:
     """Prepare a process: Ctrl-C is for its parent, and it does not outlive it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    _hear_ctrl_c(True)
     threading.Thread(target=_end_with, args=(door,), daemon=True).start()
+
+
+def _hear_ctrl_c(hear: bool) -> None:
+    """Let Ctrl-C wait, or not, in this thread and in the processes that it starts.
+
+    A terminal sends it to workers too, which import for a second before they can ignore it.
+    """
+    if hasattr(signal, "pthread_sigmask"):
+        how = signal.SIG_UNBLOCK if hear else signal.SIG_BLOCK
+        signal.pthread_sigmask(how, {signal.SIGINT})
 
 
 def _end_with(door: Connection) -> None:
