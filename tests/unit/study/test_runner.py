@@ -20,6 +20,7 @@ from windage import writing
 from windage.errors import InputError, StateError
 from windage.study import kinds, pools
 from windage.study.results import load_oracles
+from windage.study.store import Store
 from windage.study.verify import verify
 
 OWN = "tests.unit.study.own"
@@ -290,6 +291,28 @@ def test_an_interrupt_keeps_what_is_done_and_goes_on(tmp_path):
     assert (done.kept, done.made) == (5, 7)
     assert done.hash == whole.hash
     assert before.items() <= stamps(folder).items()
+
+
+def test_an_interrupt_between_a_file_and_its_count_leaves_the_number_of_files(
+    tmp_path, monkeypatch
+):
+    folder, seen, noted = tmp_path / "results", [], []
+    study(seeds=1).run(folder)
+    note = Store.note
+
+    def interrupt(store, entry):
+        note(store, entry)
+        noted.append(entry["kind"])
+        if len(noted) == 3:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(Store, "note", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        study().run(folder, workers=1, progress=seen.append)
+    assert noted == ["run"] * 3
+    status = seen[-1]
+    assert (status.kept, status.made, status.total) == (2, 3, 6)
+    assert len(list((folder / "runs").iterdir())) == 5
 
 
 def test_a_worker_that_dies_is_replaced(tmp_path):
