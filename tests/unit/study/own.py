@@ -9,6 +9,7 @@ from concurrent.futures import BrokenExecutor
 from pathlib import Path
 
 import windage as wd
+from windage.agents.hearing import warn
 
 
 class Plain:
@@ -39,6 +40,16 @@ class Slow(Plain):
 
     def act(self, s):
         time.sleep(self.pause)
+        return super().act(s)
+
+
+class Loud(Plain):
+    """Warns in the middle of a run, of two things, as learners of the library do."""
+
+    def act(self, s):
+        if self.t == 7:
+            warn(f"odd parameter at t = 7, seed {self.seed}", wd.ParameterWarning, stacklevel=1)
+            warn(f"no guarantee at t = 7, seed {self.seed}", wd.GuaranteeWarning, stacklevel=1)
         return super().act(s)
 
 

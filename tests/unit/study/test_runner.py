@@ -448,6 +448,26 @@ def test_classes_that_are_neither_agents_nor_worlds():
     assert not Path("nowhere").exists()
 
 
+@pytest.mark.parametrize("executor", ["threads", "processes"])
+def test_what_runs_warn_of_is_said_once_an_agent_and_kind(tmp_path, executor):
+    """Though the numbers in them differ from run to run."""
+    import warnings
+
+    loud = {"id": f"{OWN}:Loud"}
+    asked = study(loud | {"label": "one"}, loud | {"label": "other", "action": 1}, seeds=4)
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always")
+        done = asked.run(tmp_path / "results", workers=1, executor=executor)
+    assert (done.made, done.failures) == (8, ())
+    said = [(re.sub(r" \d$", "", str(one.message)), one.category.__name__) for one in heard]
+    assert sorted(said) == [
+        ("one: no guarantee at t = 7, seed", "GuaranteeWarning"),
+        ("one: odd parameter at t = 7, seed", "ParameterWarning"),
+        ("other: no guarantee at t = 7, seed", "GuaranteeWarning"),
+        ("other: odd parameter at t = 7, seed", "ParameterWarning"),
+    ]
+
+
 def test_changed_source_is_another_agent(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
     text = (Path(__file__).parent / "own.py").read_text()
