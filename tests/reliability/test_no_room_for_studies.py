@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.commands import windage
-from tests.e2e.test_study import contents, hash_in, stamps
+from tests.e2e.studying import contents, hash_in, stamps
 from tests.reliability.test_no_room import can_mount
 
 ROOT = Path(__file__).parents[2]

@@ -1,0 +1,236 @@
+"""Studies that are killed, interrupted and resumed, here and on a cluster; scenes 4 and 12."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.conftest import RELIABILITY
+from tests.e2e.commands import windage
+from tests.e2e.studying import (
+    SLOW,
+    STUDY,
+    children,
+    contents,
+    hash_in,
+    stamps,
+    started,
+    wait_for_files,
+    wait_for_runs,
+    wait_for_the_end_of,
+    write_snail,
+)
+
+KILLS = 100 if RELIABILITY else 5
+
+
+@pytest.fixture
+def river(here):
+    Path("river.toml").write_text(STUDY.format(horizon=100_000, seeds=8))
+    return here
+
+
+def test_scene_4_killed_at_63_percent_it_ends_with_the_same_hash(river):
+    whole = windage("run", "river.toml", "-o", "whole", cwd=river)
+    assert whole.returncode == 0, whole.stderr
+    cut = started("run", "river.toml", "-o", "cut", cwd=river)
+    wait_for_runs(cut, "cut", 20)  # of 32
+    cut.kill()
+    cut.communicate()
+    assert cut.returncode == -signal.SIGKILL
+    before = stamps("cut")
+    assert 20 <= len(before) - 1 < 32
+    again = windage("run", "river.toml", "-o", "cut", cwd=river)
+    assert again.returncode == 0, again.stderr
+    kept = len(before) - 1
+    assert f"32 of 32 runs in cut ({32 - kept} made now, {kept} kept)" in again.stdout
+    assert hash_in(again.stdout) == hash_in(whole.stdout)
+    assert contents("cut") == contents("whole")
+    assert before.items() <= stamps("cut").items()  # none of them was written again
+
+
+def test_killed_at_any_moment_nothing_is_lost_or_done_again(here):
+    """SIGKILL at random moments: while it starts, and while results are written."""
+    Path("river.toml").write_text(STUDY.format(horizon=20_000, seeds=16))
+    start = time.monotonic()
+    whole = windage("run", "river.toml", "-o", "whole", cwd=here)
+    length = time.monotonic() - start
+    wanted, rng = contents("whole"), np.random.default_rng(4)
+    assert len(wanted) == 65
+    kills = early = studies = 0
+    while kills < KILLS:
+        folder, studies, done = f"cut{studies}", studies + 1, False
+        while not done:
+            before = stamps(folder)
+            process = started("run", "river.toml", "-o", folder, cwd=here)
+            if kills < KILLS:
+                if rng.random() < 0.3:
+                    time.sleep(rng.uniform(0.0, length))
+                else:
+                    wait_for_files(process, folder, len(before) + int(rng.integers(1, 12)))
+                    time.sleep(rng.uniform(0.0, 0.02))
+                process.kill()
+            out, err = process.communicate(timeout=100)
+            done = process.returncode == 0
+            assert done or process.returncode == -signal.SIGKILL, err
+            kills += not done
+            after = stamps(folder)
+            early += not done and before.keys() == after.keys()
+            assert before.items() <= after.items(), "a finished run was lost or done again"
+            assert all(wanted[name] == data for name, data in contents(folder).items())
+        assert contents(folder) == wanted
+        assert hash_in(out) == hash_in(whole.stdout)
+        assert not list(Path(folder).rglob("*.tmp"))
+    print(
+        f"{kills} kills in {studies} studies, {kills - early} after new results; 0 lost, 0 redone"
+    )
+    assert kills - early >= KILLS // 3
+
+
+def test_ctrl_c_keeps_what_is_done(here):
+    write_snail()
+    process = started("run", "snail.toml", "-o", "out", "-w", "2", cwd=here)
+    wait_for_runs(process, "out", 2)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "Traceback" not in err
+    there = len(list(Path("out/runs").iterdir()))
+    assert f"windage: stopped; {there} of 8 runs are there. The same command goes on" in err
+    assert 2 <= there < 8
+    done = windage("run", "snail.toml", "-o", "out", cwd=here)
+    assert f"({8 - there} made now, {there} kept)" in done.stdout
+
+
+@pytest.mark.parametrize(("executor", "code"), [("threads", -signal.SIGINT), ("processes", 130)])
+def test_ctrl_c_ends_a_study_whose_agent_hangs(here, executor, code):
+    """In processes the first one does, in threads the second."""
+    write_snail(pause=0)
+    Path("hold").touch()  # and nobody takes it away
+    process = started("run", "snail.toml", "-o", "out", "-w", "2", "--executor", executor, cwd=here)
+    wait_for_files(process, "out", 1)  # the oracle: runs have begun
+    time.sleep(0.5)
+    workers = children(process.pid)
+    limit = time.monotonic() + 60
+    process.send_signal(signal.SIGINT)
+    while executor == "threads" and process.poll() is None and time.monotonic() < limit:
+        time.sleep(0.5)  # two at the same moment would be one
+        process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == code
+    assert "Traceback" not in err
+    wait_for_the_end_of(workers)
+
+
+@pytest.mark.parametrize("executor", ["threads", "processes"])
+def test_ctrl_c_does_not_wait_for_a_slow_agent(here, executor):
+    """A run of this one lasts fifty seconds; none is awaited to its end, nor a thousand steps."""
+    write_snail(pause=0.5)
+    process = started("run", "snail.toml", "-o", "out", "--executor", executor, cwd=here)
+    wait_for_files(process, "out", 1)  # the oracle: runs have begun
+    time.sleep(1.0)
+    start = time.monotonic()
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "windage: stopped; 0 of 8 runs are there" in err
+    assert time.monotonic() - start < 15
+
+
+@pytest.mark.parametrize("moment", ["workers start", "workers import", "runs are made"])
+def test_ctrl_c_of_a_terminal_reaches_every_process_and_only_one_answers(here, moment):
+    write_snail(pause=0)
+    text = SLOW.replace("seeds = 8", "seeds = 2") + '[[agents]]\nid = "random"\n'
+    Path("snail.toml").write_text(text)
+    Path("hold").touch()
+    process = started(
+        "run", "snail.toml", "-o", "out", "-w", "3", "--executor", "processes",
+        cwd=here, start_new_session=True,
+    )  # fmt: skip
+    workers, limit = [], time.monotonic() + 60
+    while len(workers) < 4:  # with the process that keeps their books
+        assert time.monotonic() < limit
+        workers = children(process.pid)
+    if moment == "workers import":
+        time.sleep(0.2)
+        process.send_signal(signal.SIGSTOP)  # or it ends them before they can complain
+    if moment == "runs are made":
+        wait_for_runs(process, "out", 2)
+        while len(list(here.glob("held-*"))) < 2:
+            assert time.monotonic() < limit
+            time.sleep(0.01)
+    os.killpg(process.pid, signal.SIGINT)
+    if moment == "workers import":
+        time.sleep(1.5)
+        process.send_signal(signal.SIGCONT)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    there = len(list(Path("out/runs").iterdir()))
+    assert there <= 2
+    assert err == (
+        f"windage: stopped; {there} of 4 runs are there. The same command goes on from here.\n"
+    )
+    wait_for_the_end_of(workers)
+    Path("hold").unlink()
+    done = windage("run", "snail.toml", "-o", "out", cwd=here)
+    assert f"4 of 4 runs in out ({4 - there} made now, {there} kept)" in done.stdout
+
+
+@pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGINT])
+def test_worker_processes_do_not_outlive_the_study(here, end):
+    write_snail()
+    process = started(
+        "run", "snail.toml", "-o", "out", "-w", "2", "--executor", "processes", cwd=here
+    )
+    wait_for_runs(process, "out", 1)
+    workers = children(process.pid)
+    assert len(workers) >= 2
+    process.send_signal(end)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == (130 if end == signal.SIGINT else -end)
+    assert "Traceback" not in err
+    wait_for_the_end_of(workers)
+    there = len(list(Path("out/runs").glob("*.parquet")))
+    done = windage("run", "snail.toml", "-o", "out", cwd=here)
+    assert f"({8 - there} made now, {there} kept)" in done.stdout
+
+
+def test_two_at_once_on_one_folder(here):
+    write_snail(pause=0)
+    Path("hold").touch()
+    first = started("run", "snail.toml", "-o", "out", "-w", "2", cwd=here)
+    wait_for_files(first, "out", 1)  # the oracle: runs have begun
+    second = windage("run", "snail.toml", "-o", "out", cwd=here)
+    Path("hold").unlink()
+    out, err = first.communicate(timeout=100)
+    assert second.returncode == 2
+    assert second.stderr.startswith("windage: out: another process is running a study in it")
+    assert first.returncode == 0, err
+    assert "8 of 8 runs in out (8 made now, 0 kept)" in out
+
+
+def test_scene_12_a_cluster_gives_the_same_bytes_though_a_worker_is_killed(river):
+    alone = windage("run", "river.toml", "-o", "alone", cwd=river)
+    assert alone.returncode == 0, alone.stderr
+    script = Path(__file__).with_name("cluster.py")
+    done = subprocess.run(
+        [sys.executable, script, "river.toml", "cluster"],
+        cwd=river, capture_output=True, text=True, timeout=200, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout.splitlines()[-1])
+    assert found["code"] == 0, found["err"]
+    assert found["alive"], "the study was over before the worker was killed"
+    assert hash_in(found["out"]) == hash_in(alone.stdout)
+    assert contents("cluster") == contents("alone")
+    times = [json.loads(line) for line in Path("cluster/timings.jsonl").read_text().splitlines()]
+    assert len({entry["pid"] for entry in times} & set(found["pids"])) >= 1
+    assert os.getpid() not in {entry["pid"] for entry in times}
