@@ -110,6 +110,21 @@ def test_ctrl_c_keeps_what_is_done(here):
     assert f"({8 - there} made now, {there} kept)" in done.stdout
 
 
+def test_ctrl_c_is_not_heard_where_it_is_ignored(here):
+    """As a shell has it for commands in the background of a script."""
+    write_snail()
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # which a new process inherits
+    try:
+        process = started("run", "snail.toml", "-o", "out", "-w", "2", cwd=here)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    wait_for_runs(process, "out", 2)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 0, err
+    assert "8 of 8 runs in out (8 made now, 0 kept)" in out
+
+
 @pytest.mark.parametrize(("executor", "code"), [("threads", -signal.SIGINT), ("processes", 130)])
 def test_ctrl_c_ends_a_study_whose_agent_hangs(here, executor, code):
     """In processes the first one does, in threads the second."""

@@ -95,17 +95,20 @@ def _preview(study: Study, folder: Path) -> None:
 def _ending_at_the_second() -> Iterator[None]:
     """Let a second Ctrl-C end the program where it is: the first waits for agents, as threads do.
 
-    What is done is on the disk, so that loses nothing.
+    What is done is on the disk, so that loses nothing. A program that Ctrl-C is not for, as in the
+    background of a script, goes on not to hear it.
     """
 
     def first(number: int, frame: FrameType | None) -> None:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
         signal.default_int_handler(number, frame)
 
-    if threading.current_thread() is not threading.main_thread():
+    before = signal.getsignal(signal.SIGINT)
+    main = threading.current_thread() is threading.main_thread()
+    if not main or before is not signal.default_int_handler:
         yield
         return
-    before = signal.signal(signal.SIGINT, first)
+    signal.signal(signal.SIGINT, first)
     try:
         yield
     finally:
