@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import re
+import signal
 import subprocess
 import time
 from pathlib import Path
@@ -92,6 +95,30 @@ def wait_for_files(process, folder, n):
     """Wait until n results are there, or the process is done."""
     while process.poll() is None and len(stamps(folder)) < n:
         time.sleep(0.002)
+
+
+def wait_until_held(process):
+    """Wait until an agent hangs, as those of `write_snail` do while there is a file `hold`."""
+    while process.poll() is None and not list(Path().glob("held-*")):
+        time.sleep(0.01)
+
+
+def interrupt_until_it_ends(process):
+    limit = time.monotonic() + 60
+    process.send_signal(signal.SIGINT)
+    while process.poll() is None:
+        assert time.monotonic() < limit, process.kill()
+        time.sleep(0.5)  # two at the same moment would be one
+        process.send_signal(signal.SIGINT)
+
+
+def read_terminal(ours):
+    """Read what is written to a terminal until nobody holds its other end."""
+    said = b""
+    with contextlib.suppress(OSError), os.fdopen(ours, "rb", buffering=0) as terminal:
+        while part := terminal.read(4096):
+            said += part
+    return said
 
 
 def children(pid):

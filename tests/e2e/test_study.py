@@ -17,6 +17,7 @@ from tests.e2e.studying import (
     SLOW,
     SNAIL,
     STUDY,
+    read_terminal,
     write_snail,
 )
 from windage.cli import main
@@ -106,16 +107,7 @@ def test_a_bar_on_a_terminal_and_silence_elsewhere(here):
         cwd=here, stdout=subprocess.DEVNULL, stderr=theirs, env=environment,
     )  # fmt: skip
     os.close(theirs)
-    said = b""
-    while True:
-        try:
-            part = os.read(ours, 4096)
-        except OSError:  # the other end is closed
-            break
-        if not part:
-            break
-        said += part
-    os.close(ours)
+    said = read_terminal(ours)
     assert process.wait(100) == 0
     text = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", said.decode())
     assert re.search(r"runs +\S+ [1-7]/8 +\d+ steps/s +0:\d\d left\s", text), text

@@ -4,28 +4,33 @@ from __future__ import annotations
 
 import json
 import os
+import pty
 import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from tests.conftest import RELIABILITY
-from tests.e2e.commands import windage
+from tests.e2e.commands import WINDAGE, windage
 from tests.e2e.studying import (
     SLOW,
     STUDY,
     children,
     contents,
     hash_in,
+    interrupt_until_it_ends,
+    read_terminal,
     stamps,
     started,
     wait_for_files,
     wait_for_runs,
     wait_for_the_end_of,
+    wait_until_held,
     write_snail,
 )
 
@@ -131,18 +136,35 @@ def test_ctrl_c_ends_a_study_whose_agent_hangs(here, executor, code):
     write_snail(pause=0)
     Path("hold").touch()  # and nobody takes it away
     process = started("run", "snail.toml", "-o", "out", "-w", "2", "--executor", executor, cwd=here)
-    wait_for_files(process, "out", 1)  # the oracle: runs have begun
-    time.sleep(0.5)
+    wait_until_held(process)
     workers = children(process.pid)
-    limit = time.monotonic() + 60
-    process.send_signal(signal.SIGINT)
-    while executor == "threads" and process.poll() is None and time.monotonic() < limit:
-        time.sleep(0.5)  # two at the same moment would be one
+    if executor == "threads":
+        interrupt_until_it_ends(process)
+    else:
         process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=60)
     assert process.returncode == code
     assert "Traceback" not in err
     wait_for_the_end_of(workers)
+
+
+def test_a_second_ctrl_c_leaves_the_terminal_its_cursor(here):
+    write_snail(pause=0)
+    Path("hold").touch()  # and nobody takes it away
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(
+        [*WINDAGE, "run", "snail.toml", "-o", "out"],
+        cwd=here, stderr=theirs, env=os.environ | {"TERM": "xterm-256color"},
+    )  # fmt: skip
+    os.close(theirs)
+    with ThreadPoolExecutor(1) as apart:
+        reading = apart.submit(read_terminal, ours)
+        wait_until_held(process)
+        interrupt_until_it_ends(process)
+        said = reading.result()
+    assert process.returncode == -signal.SIGINT
+    hidden, shown = said.rfind(b"\x1b[?25l"), said.rfind(b"\x1b[?25h")
+    assert 0 <= hidden < shown
 
 
 @pytest.mark.parametrize("executor", ["threads", "processes"])

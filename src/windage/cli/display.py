@@ -56,6 +56,11 @@ class Display:
         if self._seen:
             self._live.stop()
 
+    def show_cursor(self) -> None:
+        """Give the terminal its cursor back, while the bar is still there."""
+        if self._seen:
+            self._live.console.show_cursor()
+
     def __call__(self, status: Status) -> None:
         """Show how far it is."""
         now = time.monotonic()

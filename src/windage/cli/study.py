@@ -56,7 +56,7 @@ def run(
     if dry_run:
         _preview(asked, output)
         return
-    with Display() as display, _ending_at_the_second():
+    with Display() as display, _ending_at_the_second(display):
         try:
             done = asked.run(
                 output, workers=workers, executor=executor, scheduler=scheduler, progress=display
@@ -92,7 +92,7 @@ def _preview(study: Study, folder: Path) -> None:
 
 
 @contextlib.contextmanager
-def _ending_at_the_second() -> Iterator[None]:
+def _ending_at_the_second(display: Display) -> Iterator[None]:
     """Let a second Ctrl-C end the program where it is: the first waits for agents, as threads do.
 
     What is done is on the disk, so that loses nothing. A program that Ctrl-C is not for, as in the
@@ -100,6 +100,7 @@ def _ending_at_the_second() -> Iterator[None]:
     """
 
     def first(number: int, frame: FrameType | None) -> None:
+        display.show_cursor()  # nobody could after the second
         signal.signal(signal.SIGINT, signal.SIG_DFL)
         signal.default_int_handler(number, frame)
 
