@@ -74,6 +74,7 @@ def opener(
     if workers is not None:
         as_integer(workers, "workers", low=1, high=_MOST_WORKERS)
     if isinstance(executor, Executor):
+        _require_fresh_processes(executor)
         return lambda: _given(executor, workers or cores())
     kind = as_choice(executor, "executor", EXECUTORS)
     if (scheduler is None) == (kind == "dask"):
@@ -87,6 +88,20 @@ def opener(
     if scheduler is not None:
         return lambda: _dask(scheduler, workers)
     return lambda: (_threads if kind == "threads" else _processes)(workers or cores())
+
+
+def _require_fresh_processes(executor: Executor) -> None:
+    """Refuse processes that are forked: they would wait for ever for locks of threads left behind.
+
+    Polars has such threads as soon as a result was read, so a study that goes on would hang.
+    """
+    context: Any = getattr(executor, "_mp_context", None)
+    if context is not None and context.get_start_method() == "fork":
+        raise InputError(
+            "its processes are forked, and may hang",
+            field="executor",
+            fix='pass "processes", or give it mp_context=multiprocessing.get_context("spawn")',
+        )
 
 
 @contextlib.contextmanager

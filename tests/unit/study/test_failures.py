@@ -179,6 +179,16 @@ def test_an_executor_that_takes_no_more_work_is_an_error_and_the_study_goes_on_w
     assert (done.kept, done.made, done.failures) == (kept, 6 - kept, ())
 
 
+def test_processes_that_are_forked_are_refused(tmp_path):
+    """A study that goes on has read results by then, and what is forked after that hangs."""
+    with (
+        ProcessPoolExecutor(2, mp_context=multiprocessing.get_context("fork")) as pool,
+        pytest.raises(InputError, match=r"executor: its processes are forked.*\"processes\""),
+    ):
+        study({"id": "random"}).run(tmp_path / "results", executor=pool)
+    assert not (tmp_path / "results").exists()
+
+
 class Disk:
     """A disk that fills up: after so many bytes nothing can be written."""
 
