@@ -12,13 +12,18 @@ import numpy as np
 
 from windage.cli import main
 
+PATIENCE = 300
+"""Seconds after which a command hangs: in a fresh clone the first ones compile for about a minute,
+and others do so beside them."""
+
 WINDAGE = [str(Path(sys.executable).with_name("windage"))]
 
 
 def windage(*arguments, cwd, **options):
     return subprocess.run(
-        [*WINDAGE, *arguments], cwd=cwd, capture_output=True, text=True, timeout=120, **options
-    )
+        [*WINDAGE, *arguments],
+        cwd=cwd, capture_output=True, text=True, timeout=PATIENCE, **options,
+    )  # fmt: skip
 
 
 def refused(capsys, *arguments):

@@ -10,7 +10,7 @@ import subprocess
 import time
 from pathlib import Path
 
-from tests.e2e.commands import WINDAGE
+from tests.e2e.commands import PATIENCE, WINDAGE
 
 STUDY = """
 name = "river"
@@ -80,7 +80,7 @@ def started(*arguments, cwd, **options):
 def wait_for_runs(process, folder, n, *, poll=0.002):
     """Wait until n runs are there; the process must not be done by then."""
     runs = Path(folder) / "runs"
-    limit = time.monotonic() + 100
+    limit = time.monotonic() + PATIENCE
     while len(list(runs.glob("*.parquet"))) < n:
         assert process.poll() is None, process.communicate()
         assert time.monotonic() < limit

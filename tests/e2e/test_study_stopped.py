@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from tests.conftest import RELIABILITY
-from tests.e2e.commands import WINDAGE, windage
+from tests.e2e.commands import PATIENCE, WINDAGE, windage
 from tests.e2e.studying import (
     SLOW,
     STUDY,
@@ -192,7 +192,7 @@ def test_ctrl_c_of_a_terminal_reaches_every_process_and_only_one_answers(here, m
         "run", "snail.toml", "-o", "out", "-w", "3", "--executor", "processes",
         cwd=here, start_new_session=True,
     )  # fmt: skip
-    workers, limit = [], time.monotonic() + 60
+    workers, limit = [], time.monotonic() + PATIENCE
     while len(workers) < 4:  # with the process that keeps their books
         assert time.monotonic() < limit
         workers = children(process.pid)
