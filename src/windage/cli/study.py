@@ -79,15 +79,12 @@ def _preview(study: Study, folder: Path) -> None:
     found = study.preview(folder)
     rows = [
         [one.environment, f"{one.horizon:,}", one.agent, f"{one.seeds:,}", f"{one.there:,}"]
-        for one in found
+        for one in found.places
     ]
     print_table(["environment", "T", "agent", "seeds", "there"], rows)
-    left = sum(one.seeds - one.there for one in found)
-    steps = sum((one.seeds - one.there) * one.horizon for one in found)
-    runs = sum(one.seeds for one in found)
     print_text(
-        f"{study.name}: {runs - left:,} of {runs:,} runs in {folder}, {left:,} to make, "
-        f"{steps:,} steps; nothing was run"
+        f"{study.name}: {found.there:,} of {found.runs:,} runs in {folder}, "
+        f"{found.runs - found.there:,} to make, {found.steps:,} steps; nothing was run"
     )
 
 

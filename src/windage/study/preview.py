@@ -9,11 +9,11 @@ from windage.study.planning import plan
 from windage.study.spec import Spec
 from windage.study.store import Store
 
-__all__ = ["Preview", "preview"]
+__all__ = ["Planned", "Preview", "preview"]
 
 
 @dataclass(frozen=True)
-class Preview:
+class Planned:
     """One agent in one environment at one horizon.
 
     Attributes
@@ -33,11 +33,38 @@ class Preview:
     there: int
 
 
-def preview(spec: Spec, folder: str | Path | None) -> list[Preview]:
-    """Return what a study asks for, in its order; agents are tuned, and nothing is written."""
+@dataclass(frozen=True)
+class Preview:
+    """What a study comes to; a run that two labels share is made once, and counted once.
+
+    Attributes
+    ----------
+    places
+        Agents in environments, in the order of the study.
+    runs, there
+        Runs that are asked for, and of how many the folder has a result.
+    steps
+        Of the runs that are to be made.
+    """
+
+    places: tuple[Planned, ...]
+    runs: int
+    there: int
+    steps: int
+
+
+def preview(spec: Spec, folder: str | Path | None) -> Preview:
+    """Return what a study asks for; agents are tuned, and nothing is written."""
     present = set() if folder is None else Store.at(folder).present("runs")
+    asked = plan(spec).manifest.runs
     seeds: dict[tuple[str, int, str], list[bool]] = {}
-    for one in plan(spec).manifest.runs:
+    for one in asked:
         place = one.environment, one.horizon, one.agent
         seeds.setdefault(place, []).append(one.key in present)
-    return [Preview(*place, len(there), sum(there)) for place, there in seeds.items()]
+    horizons = {one.key: one.horizon for one in asked}
+    return Preview(
+        places=tuple(Planned(*place, len(there), sum(there)) for place, there in seeds.items()),
+        runs=len(horizons),
+        there=len(horizons.keys() & present),
+        steps=sum(horizon for key, horizon in horizons.items() if key not in present),
+    )

@@ -77,12 +77,12 @@ class Study:
         """What the study is called."""
         return self.spec.name
 
-    def preview(self, folder: str | Path | None = None) -> list[Preview]:
+    def preview(self, folder: str | Path | None = None) -> Preview:
         """Return what would be run, every sweep unrolled, and how much of it a folder has.
 
         >>> agents = [{"id": "ucrl2", "delta": [0.05, 0.1]}]
         >>> study = Study([{"id": "riverswim"}], agents, horizon=1000, seeds=5)
-        >>> [(one.agent, one.seeds, one.there) for one in study.preview()]
+        >>> [(one.agent, one.seeds, one.there) for one in study.preview().places]
         [('ucrl2, delta 0.05', 5, 0), ('ucrl2, delta 0.1', 5, 0)]
         """
         return preview(self.spec, folder)
