@@ -18,10 +18,10 @@ from itertools import cycle
 from pathlib import Path
 
 import windage as wd
-from windage.online.events import Event
-from windage.online.history import bases, live_through
-from windage.online.journal import Journal
-from windage.online.writer import Writer
+from windage.live.events import Event
+from windage.live.history import bases, live_through
+from windage.live.journal import Journal
+from windage.live.writer import Writer
 
 STEPS, ROUNDS, BATCH, REPLAYED = 100, 5, 100, 100_000
 FLEET = 10_000
@@ -44,7 +44,7 @@ def _agent(seed: int = 0) -> wd.SWUCRL2CW:
 def _commits(folder: Path) -> dict[str, float]:
     """Decide and observe, one by one and in batches, beside the same rows by SQLite alone."""
     rows = _rows()
-    with wd.online.open(folder / "single.journal", _agent()) as live:
+    with wd.live.open(folder / "single.journal", _agent()) as live:
         states = cycle(range(10))
 
         def single() -> None:
@@ -114,7 +114,7 @@ def _bare(path: Path) -> sqlite3.Connection:
 def _replay(folder: Path) -> dict[str, float]:
     """Open a journal of many events from its first one: read, check the chain, live through it."""
     path = folder / "long.journal"
-    with wd.online.open(path, _agent()) as live, live.batch():
+    with wd.live.open(path, _agent()) as live, live.batch():
         for i in range(REPLAYED // 2):
             d = live.decide(i * 7 % 10)
             live.observe(d.id, (i % 3) / 2, (i + 1) * 7 % 10)
@@ -150,7 +150,7 @@ def fleet(agents: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
         made = {f"item {i}": _agent(i) for i in range(agents)}
         start = time.perf_counter()
-        live = wd.online.open(Path(folder) / "fleet.journal", made)
+        live = wd.live.open(Path(folder) / "fleet.journal", made)
         del made
         decisions = live.decide(dict.fromkeys(live, 0))
         live.observe({name: (d.id, 0.5, 1) for name, d in decisions.items()})

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 import windage as wd
 from benchmarks.family import halfwidth, write
-from windage.learn import tuning
+from windage.confidence import tuning
 from windage.report.saving import save_figure
 
 HERE = Path(__file__).parent

@@ -20,8 +20,8 @@ import numpy as np
 import windage as wd
 from windage.kernels.compiled import compiled
 from windage.kernels.random import uniform
-from windage.streams import key
-from windage.worlds import world_of
+from windage.rng import key
+from windage.simulators import world_of
 
 
 class Outcome(NamedTuple):

@@ -31,7 +31,7 @@ def auction(market: str, t: int, state: int, bid: float) -> tuple[float, int]:
     return profit, int(rng.integers(3))
 
 
-def report(fleet: wd.online.Fleet, told: dict[str, tuple[int, float, int]]) -> bool:
+def report(fleet: wd.live.Fleet, told: dict[str, tuple[int, float, int]]) -> bool:
     """Send the outcomes of a round; False if the journal could not take them."""
     try:
         fleet.observe(told)
@@ -45,7 +45,7 @@ def main(path: str) -> None:
     """Play rounds; if the disk is full, bid nothing and say so."""
     states = dict.fromkeys(MARKETS, 0)
     owed: dict[str, tuple[int, float, int]] = {}
-    with wd.online.open(path, agents, fallback=[0, 0, 0], reward_range=(0, VALUE)) as fleet:
+    with wd.live.open(path, agents, fallback=[0, 0, 0], reward_range=(0, VALUE)) as fleet:
         for t in range(ROUNDS):
             if owed and report(fleet, owed):
                 owed = {}

@@ -36,7 +36,7 @@ def main(path: str) -> None:
     """Go through the days; those that were lived through already are only repeated."""
     stock = 0
     worst = max(HOLDING * ROOM, LOST * ROOM) + TRUCK
-    with wd.online.open(path, agent, reward_range=(0, worst), direction="cost") as live:
+    with wd.live.open(path, agent, reward_range=(0, worst), direction="cost") as live:
         for day in csv.DictReader(DEMAND.read_text().splitlines()):
             d = live.decide(stock, key=day["date"])
             cost, stock = one_day(stock, d.action, int(day["demand"]))

@@ -35,7 +35,7 @@ def period(t: int, waiting: int, speed: int) -> tuple[float, int]:
 def main(path: str) -> None:
     """Decide every period, report every cost when the bill comes."""
     waiting, bills = 0, []
-    with wd.online.open(
+    with wd.live.open(
         path, wd.Doubling(make, first=256), missing="skip", reward_range=(0, ROOM + POWER),
         direction="cost",
     ) as live:  # fmt: skip

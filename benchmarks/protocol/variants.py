@@ -8,7 +8,7 @@ import windage as wd
 from benchmarks.protocol.configurations import Maker
 from windage.agents.multiscale import MultiScale
 from windage.agents.thinker import Constants
-from windage.learn.scales import Weighing
+from windage.confidence.scales import Weighing
 
 
 def variant(constants: Constants) -> Maker:

@@ -7,6 +7,7 @@ to nothing.
 from __future__ import annotations
 
 import importlib
+import warnings
 from typing import TYPE_CHECKING, Any
 
 from windage import _gymnasium
@@ -18,28 +19,28 @@ _HOME = {
     "Binned": "agents.binned",
     "Binner": "binning",
     "CallOrderError": "errors",
-    "ConfidenceRegion": "learn.confidence",
+    "ConfidenceRegion": "confidence.confidence",
     "DifferentialQ": "agents.diffq",
     "Doubling": "agents.doubling",
-    "DriftingMDP": "drift",
-    "Exp3P": "masters.exp3p",
+    "DriftingMDP": "models",
+    "Exp3P": "adversarial.exp3p",
     "GuaranteeWarning": "errors",
     "HorizonReached": "errors",
     "InputError": "errors",
     "JournalError": "errors",
     "MASTER": "agents.master",
-    "MDP": "mdp",
+    "MDP": "models.mdp",
     "ModelError": "errors",
     "MultiScale": "agents.multiscale",
     "MultiScaleGuarded": "agents.guarded",
-    "Noise": "noise",
+    "Noise": "models.noise",
     "NotConverged": "errors",
-    "OptimisticModel": "learn.evi",
+    "OptimisticModel": "confidence.evi",
     "PSRL": "agents.psrl",
     "ParameterWarning": "errors",
-    "Radii": "learn.radii",
+    "Radii": "confidence.radii",
     "Regret": "regret",
-    "RegretTerms": "terms",
+    "RegretTerms": "regret_decomposition",
     "RestartedPSRL": "agents.psrl",
     "RestartedUCRL2": "agents.restarts",
     "SWPSRL": "agents.psrl",
@@ -55,28 +56,30 @@ _HOME = {
     "WindageError": "errors",
     "benchmark_gap": "oracle.comparator",
     "dynamic_regret": "regret",
-    "evi": "learn.evi",
-    "gain_lp": "mdp",
-    "load": "drift.files",
+    "evi": "confidence.evi",
+    "gain_lp": "models.mdp",
+    "load": "models.files",
     "load_results": "study.results",
-    "optimal_widening": "learn.tuning",
-    "optimal_window": "learn.tuning",
+    "optimal_widening": "confidence.tuning",
+    "optimal_window": "confidence.tuning",
     "plan": "plans",
-    "regret_terms": "terms",
+    "regret_terms": "regret_decomposition",
     "run": "simulate",
 }
 _ROOMS = (
+    "adversarial",
     "agents",
     "envs",
     "gym",
+    "live",
     "logs",
-    "masters",
-    "online",
+    "rng",
     "schedules",
     "simulate",
-    "streams",
     "testing",
 )
+
+_RENAMED = {"masters": "adversarial", "online": "live", "streams": "rng"}  # deprecated in 0.1
 
 __all__ = [
     "BORL",
@@ -118,6 +121,7 @@ __all__ = [
     "Study",
     "VariationAwareUCRL",
     "WindageError",
+    "adversarial",
     "agents",
     "benchmark_gap",
     "dynamic_regret",
@@ -125,35 +129,35 @@ __all__ = [
     "evi",
     "gain_lp",
     "gym",
+    "live",
     "load",
     "load_results",
     "logs",
-    "masters",
-    "online",
     "optimal_widening",
     "optimal_window",
     "plan",
     "regret_terms",
+    "rng",
     "run",
     "schedules",
     "simulate",
-    "streams",
     "testing",
 ]
 
 if TYPE_CHECKING:
     from windage import (
+        adversarial,
         agents,
         envs,
         gym,
+        live,
         logs,
-        masters,
-        online,
+        rng,
         schedules,
         simulate,
-        streams,
         testing,
     )
+    from windage.adversarial.exp3p import Exp3P
     from windage.agents.binned import Binned
     from windage.agents.borl import BORL
     from windage.agents.diffq import DifferentialQ
@@ -166,8 +170,10 @@ if TYPE_CHECKING:
     from windage.agents.swucrl2cw import SWUCRL2, SWUCRL2CW
     from windage.agents.ucrl2 import SWUCRL, UCRL2, UCRL2B
     from windage.binning import Binner
-    from windage.drift import DriftingMDP
-    from windage.drift.files import load
+    from windage.confidence.confidence import ConfidenceRegion
+    from windage.confidence.evi import OptimisticModel, evi
+    from windage.confidence.radii import Radii
+    from windage.confidence.tuning import optimal_widening, optimal_window
     from windage.errors import (
         CallOrderError,
         GuaranteeWarning,
@@ -180,21 +186,18 @@ if TYPE_CHECKING:
         StateError,
         WindageError,
     )
-    from windage.learn.confidence import ConfidenceRegion
-    from windage.learn.evi import OptimisticModel, evi
-    from windage.learn.radii import Radii
-    from windage.learn.tuning import optimal_widening, optimal_window
-    from windage.masters.exp3p import Exp3P
-    from windage.mdp import MDP, gain_lp
-    from windage.noise import Noise
+    from windage.models import DriftingMDP
+    from windage.models.files import load
+    from windage.models.mdp import MDP, gain_lp
+    from windage.models.noise import Noise
     from windage.oracle.comparator import benchmark_gap
     from windage.plans import plan
     from windage.regret import Regret, dynamic_regret
+    from windage.regret_decomposition import RegretTerms, regret_terms
     from windage.simulate import run
     from windage.spaces import StateActions
     from windage.study.results import load_results
     from windage.study.study import Study
-    from windage.terms import RegretTerms, regret_terms
 
 
 def __getattr__(name: str) -> Any:
@@ -202,6 +205,11 @@ def __getattr__(name: str) -> Any:
         value = getattr(importlib.import_module(f"windage.{_HOME[name]}"), name)
     elif name in _ROOMS:
         value = importlib.import_module(f"windage.{name}")
+    elif name in _RENAMED:
+        warnings.warn(
+            f"windage.{name} is now windage.{_RENAMED[name]}", DeprecationWarning, stacklevel=2
+        )
+        return importlib.import_module(f"windage.{_RENAMED[name]}")
     else:
         raise AttributeError(f"module 'windage' has no attribute {name!r}")
     globals()[name] = value

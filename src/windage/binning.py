@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from windage.errors import InputError
-from windage.inputs import as_integer, as_name, shown
 from windage.spaces import StateActions
+from windage.validation import as_integer, as_name, shown
 
 __all__ = ["Binner"]
 

@@ -16,12 +16,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from windage.drift import DriftingMDP
-from windage.drift.content import fingerprint
-from windage.drift.gains import GainCurve
 from windage.errors import InputError
 from windage.kernels.sums import accumulate
-from windage.record import Run
+from windage.models import DriftingMDP
+from windage.models.content import fingerprint
+from windage.models.gains import GainCurve
+from windage.recording import Run
 
 __all__ = ["Regret", "dynamic_regret", "gain_sums", "rounding"]
 

@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 
 from windage.agents.base import Agent
 from windage.agents.episodes import RECENT
-from windage.drift import DriftingMDP
 from windage.errors import CallOrderError, HorizonReached, InputError
-from windage.inputs import LAST_TIME, as_integer, as_seed
 from windage.kernels.play import Block
-from windage.record import Run, Tape
+from windage.models import DriftingMDP
+from windage.recording import Run, Tape
+from windage.simulators import Foreign, FunctionWorld, Problem, Simulator, world_of
 from windage.spaces import StateActions
-from windage.worlds import Foreign, FunctionWorld, Problem, Simulator, world_of
+from windage.validation import LAST_TIME, as_integer, as_seed
 
 __all__ = ["FunctionWorld", "Problem", "Run", "Simulator", "run", "time_of", "world_of"]
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from windage.errors import InputError, ModelError
-from windage.inputs import (
+from windage.validation import (
     as_floats,
     as_integer,
     as_integers,

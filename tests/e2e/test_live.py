@@ -19,15 +19,15 @@ import pytest
 
 import windage as wd
 from tests.e2e.commands import refused, windage
-from tests.unit.online.loops import SPACE, loop, swucrl
+from tests.unit.live.loops import SPACE, loop, swucrl
 from windage.cli import main
 
 ROOT = Path(__file__).parents[2]
 LOOP = """
     import sys, windage as wd
-    from tests.unit.online.loops import outcome, swucrl
+    from tests.unit.live.loops import outcome, swucrl
 
-    with wd.online.open("orders.journal", swucrl()) as live:
+    with wd.live.open("orders.journal", swucrl()) as live:
         s = live.pending.state if live.pending else live.agent.last_state or 0
         for i in range(live.agent.t - 1, int(sys.argv[1])):
             d = live.decide(s, key=f"day {i}")
@@ -40,7 +40,7 @@ LOOP = """
 
 @pytest.fixture
 def journal(here):
-    with wd.online.open("orders.journal", swucrl(), reward_range=(0, 1)) as live, live.batch():
+    with wd.live.open("orders.journal", swucrl(), reward_range=(0, 1)) as live, live.batch():
         loop(live, 150)
         live.decide("low", key="today")
     return "orders.journal"
@@ -91,7 +91,7 @@ def events_of(path):
 
 
 def rows_of(path):
-    frame = wd.online.to_frame(path)
+    frame = wd.live.to_frame(path)
     return frame.select("key", "state", "advised", "played", "reward", "next_state").to_dict()
 
 
@@ -100,7 +100,7 @@ def test_scene_11_why_this_action(journal, capsys):
     out = said(capsys, "live", "explain", journal)
     first, *_ = out.splitlines()
     assert "key today: in low the advice was " in first
-    with wd.online.open(journal, swucrl(), reward_range=(0, 1)) as live:
+    with wd.live.open(journal, swucrl(), reward_range=(0, 1)) as live:
         explained = live.agent.explain(0)
         advised = live.pending.action_name
     assert f"the advice was {advised} " in first
@@ -140,12 +140,12 @@ def test_status_says_how_it_is_doing(journal, capsys):
     assert found["agents"][0]["learned"] == 150
     said(capsys, "live", "status", journal, "--html", "page/status.html")
     assert "<svg" in Path("page/status.html").read_text()
-    with wd.online.open(journal, swucrl(), reward_range=(0, 1)):
+    with wd.live.open(journal, swucrl(), reward_range=(0, 1)):
         assert f"process {os.getpid()}" in said(capsys, "live", "status", journal)
 
 
 def test_status_shows_drift_with_pair_and_size(here, capsys):
-    with wd.online.open("a.journal", swucrl(window=100)) as live, live.batch():
+    with wd.live.open("a.journal", swucrl(window=100)) as live, live.batch():
         for i in range(200):
             d = live.decide("high")
             live.observe(d.id, float(i >= 100), "low" if i >= 100 else "high")
@@ -158,7 +158,7 @@ def test_status_shows_drift_with_pair_and_size(here, capsys):
 
 
 def test_status_of_a_fleet(here, capsys):
-    with wd.online.open("f.journal", {f"shop {i}": swucrl(seed=i) for i in range(60)}) as fleet:
+    with wd.live.open("f.journal", {f"shop {i}": swucrl(seed=i) for i in range(60)}) as fleet:
         fleet.decide({f"shop {i}": 0 for i in range(0, 60, 2)})
     out = said(capsys, "live", "status", "f.journal")
     assert "60 agents, 90 events" in out
@@ -196,7 +196,7 @@ def test_verify_and_recover(journal, capsys):
     assert "302 were acknowledged" in out
     assert "sound" in said(capsys, "live", "verify", "saved.journal")
     assert "exists already" in refused(capsys, "live", "recover", journal, "-o", "saved.journal")
-    with wd.online.open("saved.journal", swucrl(), reward_range=(0, 1)) as live:
+    with wd.live.open("saved.journal", swucrl(), reward_range=(0, 1)) as live:
         assert live.journal.n == saved
 
 
@@ -220,7 +220,7 @@ def test_a_copy_without_its_head_is_verified_as_far_as_can_be(journal, capsys):
 
 
 def test_expire_says_what_it_would_give_up_and_does_it_when_told_to(journal, capsys):
-    with wd.online.open(journal, swucrl(), reward_range=(0, 1)) as live:
+    with wd.live.open(journal, swucrl(), reward_range=(0, 1)) as live:
         waiting = live.pending or live.decide(0)
         problem = refused(capsys, "live", "expire", journal, "--apply")
         assert f"process {os.getpid()} is writing to it" in problem
@@ -242,20 +242,20 @@ def test_expire_says_what_it_would_give_up_and_does_it_when_told_to(journal, cap
     assert "done: its step is dropped and counted" in out
     assert "no decision is waiting" in refused(capsys, "live", "expire", journal)
     assert "sound" in said(capsys, "live", "verify", journal)
-    with wd.online.open(journal, swucrl(), reward_range=(0, 1)) as live:
+    with wd.live.open(journal, swucrl(), reward_range=(0, 1)) as live:
         assert live.pending is None
         live.decide(0)
 
 
 def test_expire_of_one_agent_of_several(here, capsys):
     shops = {name: swucrl(seed=i) for i, name in enumerate(["east", "west"])}
-    with wd.online.open("f.journal", shops) as fleet:
+    with wd.live.open("f.journal", shops) as fleet:
         fleet.decide({"east": 0, "west": 1})
     assert "--name" in refused(capsys, "live", "expire", "f.journal", "--apply")
     assert "in middle" in said(
         capsys, "live", "expire", "f.journal", "--name", "west", "--apply"
     )  # fmt: skip
-    with wd.online.open("f.journal", shops) as fleet:
+    with wd.live.open("f.journal", shops) as fleet:
         assert fleet["east"].pending is not None
         assert fleet["west"].pending is None
 
@@ -266,7 +266,7 @@ def test_switch_tries_first_and_does_it_when_told_to(journal, capsys):
     assert "is waiting" in refused(
         capsys, "live", "switch", journal, "--set", "window=20", "--apply"
     )
-    with wd.online.open(journal, swucrl(), reward_range=(0, 1)) as live:
+    with wd.live.open(journal, swucrl(), reward_range=(0, 1)) as live:
         live.observe(live.pending.id, 1.0, 0)
         line = refused(capsys, "live", "switch", journal, "--set", "window=20", "--apply")
         assert f"process {os.getpid()} is writing to it" in line.splitlines()[-1]
@@ -279,16 +279,16 @@ def test_switch_tries_first_and_does_it_when_told_to(journal, capsys):
     out = said(capsys, "live", "switch", journal, "--set", "window=20", "--apply")
     assert "done" in out
     with pytest.raises(wd.JournalError, match="it was switched at event 304"):
-        wd.online.open(journal, swucrl(), reward_range=(0, 1))
-    wd.online.open(journal, swucrl(window=20), reward_range=(0, 1)).close()
+        wd.live.open(journal, swucrl(), reward_range=(0, 1))
+    wd.live.open(journal, swucrl(window=20), reward_range=(0, 1)).close()
     out = said(capsys, "live", "switch", journal, "--agent", "ucrl2", "--apply")
     made = wd.UCRL2(SPACE, horizon=100_000)
-    wd.online.open(journal, made, reward_range=(0, 1)).close()
+    wd.live.open(journal, made, reward_range=(0, 1)).close()
     assert "sound" in said(capsys, "live", "verify", journal)
 
 
 def test_switch_while_a_decision_waits_is_only_tried(journal, capsys):
-    with wd.online.open(journal, swucrl(), reward_range=(0, 1)) as live:
+    with wd.live.open(journal, swucrl(), reward_range=(0, 1)) as live:
         waiting = live.pending or live.decide(0)
         out = said(capsys, "live", "switch", journal, "--set", "window=20")
         assert "nothing was changed" in out
@@ -308,7 +308,7 @@ def test_switch_to_another_agent_takes_a_horizon(journal, capsys):
 )
 def test_switch_of_a_doubling_journal_says_where_to_do_it(here, capsys, options):
     made = wd.Doubling(lambda T: wd.UCRL2(SPACE, horizon=T))
-    with wd.online.open("d.journal", made) as live:
+    with wd.live.open("d.journal", made) as live:
         loop(live, 3)
     problem = refused(capsys, "live", "switch", "d.journal", *options)
     assert "agent is Doubling" in problem
@@ -317,7 +317,7 @@ def test_switch_of_a_doubling_journal_says_where_to_do_it(here, capsys, options)
 
 @pytest.mark.parametrize(("refusals", "words"), [(1000, "1,000"), (1001, "at least 1,000")])
 def test_status_says_when_it_does_not_know_of_all_refusals(here, capsys, refusals, words):
-    with wd.online.open("a.journal", swucrl()) as live, live.batch():
+    with wd.live.open("a.journal", swucrl()) as live, live.batch():
         for _ in range(refusals):
             with pytest.raises(wd.InputError):
                 live.observe(9999, 0.5, 0)
@@ -327,7 +327,7 @@ def test_status_says_when_it_does_not_know_of_all_refusals(here, capsys, refusal
 
 def test_drift_alarms_speak_of_costs_where_there_are_costs(here, capsys):
     with (
-        wd.online.open(
+        wd.live.open(
             "a.journal", swucrl(window=100), reward_range=(0, 9), direction="cost"
         ) as live,
         live.batch(),
@@ -365,6 +365,6 @@ def test_the_inventory_example_goes_on_after_a_kill(here):
         subprocess.run([*command, path], check=True, capture_output=True)
     columns = ("key", "state", "advised", "reward", "next_state", "outcome")
     killed, whole = (
-        wd.online.to_frame(p).select(columns) for p in ("killed.journal", "whole.journal")
+        wd.live.to_frame(p).select(columns) for p in ("killed.journal", "whole.journal")
     )
     assert killed.equals(whole)

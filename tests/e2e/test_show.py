@@ -13,7 +13,7 @@ import pytest
 import windage as wd
 from tests.e2e.commands import own_arrays, png_size, refused
 from windage.cli import main, oracle, progress, rows
-from windage.drift.diameters import DiameterBound
+from windage.models.diameters import DiameterBound
 from windage.report import truth_of
 
 

@@ -18,8 +18,8 @@ import pytest
 import windage as wd
 from tests.models import random_mdp
 from windage.agents.borl import BORL
-from windage.learn.tuning import borl_grid
-from windage.streams import key, stream
+from windage.confidence.tuning import borl_grid
+from windage.rng import key, stream
 
 pytestmark = pytest.mark.filterwarnings("ignore::windage.errors.GuaranteeWarning")
 

@@ -11,7 +11,7 @@ import windage as wd
 from tests.models import random_mdp
 from tests.paper.test_algorithm_3_borl import PlainExp3P, literal_grid
 from windage.agents.borl import BORL
-from windage.learn.tuning import borl_grid
+from windage.confidence.tuning import borl_grid
 
 pytestmark = pytest.mark.filterwarnings("ignore::windage.errors.GuaranteeWarning")
 
@@ -139,7 +139,7 @@ def test_e29_ratios_of_the_grid_are_only_about_e():
 def test_e4_gamma_exceeds_one_for_all_practical_horizons():
     def gamma(S, A, T):
         grid = borl_grid(wd.StateActions.uniform(S, A), T)
-        return wd.masters.make("exp3p", grid.arms, grid.blocks).raw_gamma
+        return wd.adversarial.make("exp3p", grid.arms, grid.blocks).raw_gamma
 
     assert (round(gamma(2, 2, 5_000), 1), round(gamma(2, 2, 10**6), 1)) == (3.5, 1.5)
     assert [gamma(2, 2, T) <= 1 for T in (9_000_000, 9_030_000, 11_370_000, 11_400_000)] == [

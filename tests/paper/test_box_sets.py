@@ -26,8 +26,8 @@ from tests.unit.agents.test_ucrl2b import (
     literal_sets,
     world,
 )
-from tests.unit.learn.test_boxes import bounds, random_boxes
-from windage.learn.confidence import ConfidenceRegion
+from tests.unit.confidence.test_boxes import bounds, random_boxes
+from windage.confidence.confidence import ConfidenceRegion
 
 pytestmark = pytest.mark.filterwarnings("ignore::windage.errors.GuaranteeWarning")
 

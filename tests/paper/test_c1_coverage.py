@@ -10,7 +10,7 @@ from scipy.stats import binom
 
 import windage as wd
 from tests.conftest import RELIABILITY
-from windage.learn.radii import Radii
+from windage.confidence.radii import Radii
 from windage.paper import coverage
 
 RUNS = 600 if RELIABILITY else 60

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import windage as wd
-from windage.learn.radii import Radii
+from windage.confidence.radii import Radii
 
 
 def both(radii, n, space, T, delta):

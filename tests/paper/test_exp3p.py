@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import windage as wd
-from windage.learn.tuning import borl_grid
-from windage.masters import Exp3P
+from windage.adversarial import Exp3P
+from windage.confidence.tuning import borl_grid
 
 SIZES = [(2, 2), (6, 2), (20, 4)]
 
@@ -93,7 +93,7 @@ def test_e4_from_when_on_it_is_a_probability(S, A, last):
 def test_line_14_every_arm_is_given_beta(K, n):
     """After each round q is what the line says, for arms that were not played too."""
     printed, wrong, ours = Printed(K, n), Printed(K, n, everywhere=False), Exp3P(K, n, quiet=True)
-    rng = wd.streams.stream(K, "line 14")
+    rng = wd.rng.stream(K, "line 14")
     for t in range(n):
         u, x = rng.random(2)
         arm = ours.choose(u)

@@ -9,11 +9,11 @@ import pytest
 
 import windage as wd
 from windage.agents.hearing import listening
+from windage.confidence.radii import Radii
 from windage.envs.peril import peril_replay
-from windage.hindsight import hindsight
-from windage.learn.radii import Radii
 from windage.oracle.comparator import finite_horizon
 from windage.paper import borl, poison
+from windage.proof import hindsight
 
 
 def drifting_pair():

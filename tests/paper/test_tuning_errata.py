@@ -7,8 +7,8 @@ import math
 import pytest
 
 import windage as wd
-from windage.learn.radii import KINDS, Radii
-from windage.learn.tuning import (
+from windage.confidence.radii import KINDS, Radii
+from windage.confidence.tuning import (
     as_widening,
     as_window,
     borl_grid,

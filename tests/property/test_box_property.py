@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 import windage as wd
-from tests.unit.learn.test_boxes import EXACT, bounds, by_duality
+from tests.unit.confidence.test_boxes import EXACT, bounds, by_duality
+from windage.confidence.confidence import ConfidenceRegion
 from windage.errors import NotConverged
-from windage.learn.confidence import ConfidenceRegion
 
 EPSILON = 1e-6
 CLOSE = EPSILON + 1e-7

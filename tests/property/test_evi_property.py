@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 from scipy.sparse import coo_array
 
-from tests.unit.learn.test_evi_certificate import assert_certified
+from tests.unit.confidence.test_evi_certificate import assert_certified
+from windage.confidence.confidence import ConfidenceRegion
+from windage.confidence.evi import evi
 from windage.errors import NotConverged
-from windage.learn.confidence import ConfidenceRegion
-from windage.learn.evi import evi
 from windage.spaces import StateActions
 
 EPSILON = 1e-6

@@ -21,8 +21,8 @@ from pathlib import Path
 import windage as wd
 from tests.reliability.test_no_room import check_full_and_room_again
 from tests.reliability.test_no_room_for_studies import check_study_full_and_room_again
-from tests.unit.online.loops import loop, swucrl, twin_loop
-from windage.online.verify import verify
+from tests.unit.live.loops import loop, swucrl, twin_loop
+from windage.live.verify import verify
 
 
 def mount(folder: Path) -> None:
@@ -67,7 +67,7 @@ def opened(folder: Path) -> int:
     for before in ("new", "closed", "killed"):
         path, twin = folder / f"{before}.journal", swucrl()
         if before != "new":
-            live = wd.online.open(path, swucrl())
+            live = wd.live.open(path, swucrl())
             loop(live, 5)
             files = {end: Path(f"{path}{end}").read_bytes() for end in ("", "-wal", "-head")}
             live.close()
@@ -78,7 +78,7 @@ def opened(folder: Path) -> int:
         else:
             s = 0
         leave(folder, 0)
-        with wd.online.open(path, swucrl(), fallback=[1, 2, 0]) as live:
+        with wd.live.open(path, swucrl(), fallback=[1, 2, 0]) as live:
             d = live.decide(s)
             assert (d.id, d.action) == (0, [1, 2, 0][s]), before
             assert re.search("disk is full|disk I/O error", d.fallback), d.fallback

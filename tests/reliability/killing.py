@@ -21,16 +21,16 @@ from pathlib import Path
 import numpy as np
 
 import windage as wd
-from tests.unit.online.loops import loop, outcome, swucrl, twin_loop
-from windage.online.journal import Journal
-from windage.online.verify import verify
+from tests.unit.live.loops import loop, outcome, swucrl, twin_loop
+from windage.live.journal import Journal
+from windage.live.verify import verify
 
 
 def live_on(path: Path, tell: int, seed: int) -> None:
     """Go on with the loop for ever, in stretches of some steps, some of them in batches."""
     rng = np.random.default_rng(seed)
     while True:
-        with wd.online.open(path, swucrl()) as live:
+        with wd.live.open(path, swucrl()) as live:
             for _ in range(rng.integers(1, 6)):
                 if rng.random() < 0.5:
                     step(live, tell)
@@ -89,7 +89,7 @@ def check(path: Path, told: Counter[str]) -> dict[str, object]:
     rows = journal.all("SELECT state, action FROM events WHERE kind = 'decided' ORDER BY n")
     journal.close()
     found = verify(path)
-    with wd.online.open(path, swucrl()) as live:
+    with wd.live.open(path, swucrl()) as live:
         twin = swucrl()
         steps, s = twin_loop(twin, live.agent.t - 1)
         if live.pending:
@@ -117,7 +117,7 @@ def check(path: Path, told: Counter[str]) -> dict[str, object]:
 
 def main(folder: str, kills: int, seed: int) -> None:
     path, rng = Path(folder) / "killed.journal", np.random.default_rng(seed)
-    with wd.online.open(Path(folder) / "warm.journal", swucrl()) as live:
+    with wd.live.open(Path(folder) / "warm.journal", swucrl()) as live:
         loop(live, 3)  # loads what is compiled, so that children have it
         live.agent.state()
     told: Counter[str] = Counter()

@@ -10,12 +10,12 @@ import pytest
 
 import windage as wd
 from tests.conftest import RELIABILITY
-from tests.unit.online.loops import loop, swucrl
-from windage.online import snapshots
-from windage.online.events import COLUMNS
-from windage.online.journal import Journal
-from windage.online.recover import recover
-from windage.online.verify import verify
+from tests.unit.live.loops import loop, swucrl
+from windage.live import snapshots
+from windage.live.events import COLUMNS
+from windage.live.journal import Journal
+from windage.live.recover import recover
+from windage.live.verify import verify
 
 CASES = 500 if RELIABILITY else 25
 ROWS = f"SELECT {COLUMNS}, chain FROM events ORDER BY n"
@@ -27,7 +27,7 @@ def whole(tmp_path_factory):
     patch = pytest.MonkeyPatch()
     patch.setattr(snapshots, "STEPS", 60)
     closed, killed = (tmp_path_factory.mktemp(name) for name in ("closed", "killed"))
-    live = wd.online.open(closed / "a.journal", swucrl())
+    live = wd.live.open(closed / "a.journal", swucrl())
     with live.batch():
         _, s = loop(live, 400)
     live.journal._connection().execute("PRAGMA wal_checkpoint(TRUNCATE)")
@@ -125,7 +125,7 @@ def events_saved(path: Path, rows: list[tuple[object, ...]], what: str, name: st
 def assert_opens_right_or_not_at_all(path: Path, state: bytes, what: str) -> bool:
     """Open a journal; returns whether it was opened."""
     try:
-        live = wd.online.open(path, swucrl())
+        live = wd.live.open(path, swucrl())
     except (wd.JournalError, wd.StateError):
         return False
     assert live.agent.state() == state, f"{what}: opened with another agent"

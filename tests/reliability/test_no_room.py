@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import windage as wd
-from tests.unit.online.loops import loop, outcome, swucrl, twin_loop
+from tests.unit.live.loops import loop, outcome, swucrl, twin_loop
 
 ROOT = Path(__file__).parents[2]
 
@@ -40,7 +40,7 @@ def until_full(live, s, start):
 
 def check_full_and_room_again(path, fill, make_room):
     """Play the whole scene; `fill` leaves a journal little room, `make_room` takes that back."""
-    with wd.online.open(path, swucrl(), fallback=[1, 2, 0]) as live:
+    with wd.live.open(path, swucrl(), fallback=[1, 2, 0]) as live:
         _, s = loop(live, 5)
         fill(live)
         i, s, untold = until_full(live, s, 5)
@@ -66,7 +66,7 @@ def check_full_and_room_again(path, fill, make_room):
         d = live.decide(s)
         assert not d.fallback
         assert d.action == twin.act(s)
-    with wd.online.open(path, swucrl()) as live:
+    with wd.live.open(path, swucrl()) as live:
         assert live.agent.state() == twin.state()
         assert live.journal.n == 2 + 2 * i, "every acknowledged event once, and no other"
     return i
@@ -94,7 +94,7 @@ def test_sqlite_says_the_disk_is_full(tmp_path):
 
 
 def test_without_a_fallback_a_full_disk_is_a_clear_error(tmp_path):
-    with wd.online.open(tmp_path / "a.journal", swucrl()) as live:
+    with wd.live.open(tmp_path / "a.journal", swucrl()) as live:
         _, s = loop(live, 5)
         d = live.decide(s)
         (used,) = live.journal._connection().execute("PRAGMA page_count").fetchone()

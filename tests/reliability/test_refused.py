@@ -11,21 +11,21 @@ import sys
 import pytest
 
 import windage as wd
-from tests.unit.online.loops import loop, swucrl
-from windage.online.events import COLUMNS, FORMAT, chained
-from windage.online.head import head_path, read_note
-from windage.online.journal import Journal
-from windage.online.recover import recover
-from windage.online.tables import PAGE
-from windage.online.verify import verify
-from windage.online.writer import Writer
+from tests.unit.live.loops import loop, swucrl
+from windage.live.events import COLUMNS, FORMAT, chained
+from windage.live.head import head_path, read_note
+from windage.live.journal import Journal
+from windage.live.recover import recover
+from windage.live.tables import PAGE
+from windage.live.verify import verify
+from windage.live.writer import Writer
 
 ROWS = f"SELECT {COLUMNS}, chain FROM events ORDER BY n"
 KILLED_IN_A_BATCH = """
 import os, sys
 import windage as wd
-from tests.unit.online.loops import swucrl
-live = wd.online.open(sys.argv[1], swucrl())
+from tests.unit.live.loops import swucrl
+live = wd.live.open(sys.argv[1], swucrl())
 live.journal._connection().execute("PRAGMA cache_size = 10")  # so that it spills into the log
 for k in range(int(sys.argv[2])):
     d = live.decide(0, key=f"real {k}")
@@ -60,7 +60,7 @@ def log_of(path):
 
 def left_by_a_kill(path, steps=50):
     """A journal as a killed process leaves it, its events in the log; returns its rows."""
-    live = wd.online.open(path.with_name("running.journal"), swucrl())
+    live = wd.live.open(path.with_name("running.journal"), swucrl())
     loop(live, steps)
     rows = live.journal.all(ROWS)
     for ending in ("", "-wal", "-head"):
@@ -80,7 +80,7 @@ def files(path):
 def refused(path, match):
     before = files(path)
     with pytest.raises(wd.JournalError, match=match) as caught:
-        wd.online.open(path, swucrl())
+        wd.live.open(path, swucrl())
     after = {name: data for name, data in files(path).items() if data or name in before}
     assert after == before, "a refused open changed something"
     return caught.value
@@ -143,7 +143,7 @@ def rewritten(path, first):
 
 
 def test_recover_refuses_a_rewritten_end(path):
-    with wd.online.open(path, swucrl()) as live:
+    with wd.live.open(path, swucrl()) as live:
         loop(live, 20)
     rewritten(path, 30)
     with pytest.raises(wd.JournalError, match="event 41 is not the one that was acknowledged"):
@@ -152,7 +152,7 @@ def test_recover_refuses_a_rewritten_end(path):
 
 
 def test_damage_before_the_last_snapshot_is_seen_on_opening(path):
-    with wd.online.open(path, swucrl()) as live, live.batch():
+    with wd.live.open(path, swucrl()) as live, live.batch():
         loop(live, 1100)
     con = sqlite3.connect(path)
     assert con.execute("SELECT count(*) FROM snapshots").fetchone() > (0,)
@@ -163,7 +163,7 @@ def test_damage_before_the_last_snapshot_is_seen_on_opening(path):
 
 
 def test_a_file_that_is_not_as_it_was_closed_is_refused_and_stays_so(path):
-    with wd.online.open(path, swucrl()) as live:
+    with wd.live.open(path, swucrl()) as live:
         loop(live, 5)
     con = sqlite3.connect(path)
     con.execute("INSERT INTO rejected VALUES (1, 2, 0, 'x', 'y')")  # no event of the chain
@@ -175,16 +175,16 @@ def test_a_file_that_is_not_as_it_was_closed_is_refused_and_stays_so(path):
 
 
 def test_a_journal_opened_and_closed_without_an_event_is_sealed_again(path):
-    wd.online.open(path, swucrl()).close()
+    wd.live.open(path, swucrl()).close()
     for _ in range(2):
-        wd.online.open(path, swucrl()).close()
+        wd.live.open(path, swucrl()).close()
         assert verify(path).is_sound
         assert read_note(path).seal
 
 
 @pytest.mark.parametrize("has_log", [True, False])
 def test_a_journal_of_a_newer_version_is_left_alone(path, has_log):
-    live = wd.online.open(path.with_name("running.journal"), swucrl())
+    live = wd.live.open(path.with_name("running.journal"), swucrl())
     loop(live, 3)
     live.journal._connection().execute(f"PRAGMA user_version = {FORMAT + 1}")
     if not has_log:
@@ -199,7 +199,7 @@ def test_a_journal_of_a_newer_version_is_left_alone(path, has_log):
 
 
 def test_a_copy_without_log_and_head_is_known_as_a_journal(path, tmp_path):
-    live = wd.online.open(path, swucrl())
+    live = wd.live.open(path, swucrl())
     copy = tmp_path / "copy.journal"
     shutil.copy(path, copy)
     live.close()
@@ -221,14 +221,14 @@ def test_a_process_killed_before_its_first_event_may_start_again(path):
     con.execute("PRAGMA journal_mode = WAL")
     con.close()
     head_path(path).touch()
-    with wd.online.open(path, swucrl()) as live:
+    with wd.live.open(path, swucrl()) as live:
         loop(live, 2)
     assert verify(path).is_sound
 
 
 def counted_walks(monkeypatch):
     """How many rows are checked against the chain from here on."""
-    from windage.online import journal
+    from windage.live import journal
 
     rows, walk = [], journal.walk
 
@@ -241,11 +241,11 @@ def counted_walks(monkeypatch):
 
 
 def test_what_is_as_it_was_closed_is_not_walked_through_again(path, monkeypatch):
-    with wd.online.open(path, swucrl()) as live:
+    with wd.live.open(path, swucrl()) as live:
         loop(live, 20)
         state = live.agent.state()
     rows = counted_walks(monkeypatch)
-    with wd.online.open(path, swucrl()) as live:
+    with wd.live.open(path, swucrl()) as live:
         assert live.agent.state() == state
         assert rows == []
         loop(live, 3)

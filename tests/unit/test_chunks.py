@@ -15,7 +15,7 @@ from scipy.sparse import csr_array
 import windage as wd
 from tests.models import literal_budgets, random_mdp
 from tests.unit.test_drift import BUILDERS, MODELS, SPACE, T
-from windage.drift import blend, budgets, gains, reach, stream
+from windage.models import blend, budgets, gains, reach, stream
 
 REAL = 1 << 16
 

@@ -11,8 +11,8 @@ from scipy.sparse import csr_array
 
 import windage as wd
 from tests.unit.test_drift import BUILDERS, MODELS, SPACE, T
-from windage.drift import content
-from windage.drift.files import fingerprint
+from windage.models import content
+from windage.models.files import fingerprint
 
 
 @pytest.mark.parametrize("name", BUILDERS)

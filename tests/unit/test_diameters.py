@@ -14,8 +14,8 @@ from scipy.sparse import csr_array, issparse
 import windage as wd
 from tests.models import Weights, random_mdp
 from tests.unit.test_drift import BUILDERS, MODELS, SPACE
-from windage.drift import diameters as module
 from windage.errors import InputError, NotConverged
+from windage.models import diameters as module
 from windage.oracle import hitting
 from windage.oracle.diameter import segment_of, solve_diameter
 

@@ -12,8 +12,8 @@ import pytest
 
 import windage as wd
 from tests.unit.test_drift import BUILDERS, MODELS, SPACE, T, knots
-from windage.drift import Blend
-from windage.drift.files import fingerprint
+from windage.models import Blend
+from windage.models.files import fingerprint
 
 
 def turning(t):

@@ -118,7 +118,7 @@ def test_random_drift_hits_the_budgets_exactly(shape, B_r, B_p):
 
 def drawn_kernels(seed, states, actions):
     """The two Dirichlet kernels a model is made from, before anything is mixed in."""
-    rng = wd.streams.stream(seed, "envs.random_drift")
+    rng = wd.rng.stream(seed, "envs.random_drift")
     return [rng.dirichlet(np.ones(states), size=states * actions) for _ in range(2)]
 
 

@@ -21,7 +21,7 @@ def world(function=walk, **options):
 def test_a_run_is_what_the_function_says_with_the_streams_of_its_seed():
     run = wd.run(world(), wd.agents.make("random", SPACE, horizon=200), seed=5)
     for t in range(1, 201):
-        rng = wd.streams.stream(5, "world.function", t)
+        rng = wd.rng.stream(5, "world.function", t)
         reward, after = walk(t, int(run.states[t - 1]), int(run.actions[t - 1]), rng)
         assert (run.rewards[t - 1], run.states[t]) == (reward, after)
     assert "reward only" in repr(run)

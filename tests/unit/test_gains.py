@@ -11,8 +11,8 @@ from scipy.sparse import csr_array
 import windage as wd
 from tests.models import random_mdp
 from tests.unit.test_drift import BUILDERS, MODELS, SPACE
-from windage.drift import gains, walks
 from windage.errors import InputError, ModelError, NotConverged
+from windage.models import gains, walks
 from windage.oracle import gain
 from windage.oracle.curve import corner
 from windage.oracle.lp import gain_lp

@@ -11,7 +11,7 @@ import scipy.sparse
 
 import windage as wd
 from tests.paper.runs import SUITE, WORLDS, played
-from windage.hindsight import hindsight
+from windage.proof import hindsight
 
 RUNS = pytest.mark.parametrize("name", SUITE)
 

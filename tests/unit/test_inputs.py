@@ -8,74 +8,74 @@ import numpy as np
 import pytest
 from scipy.sparse import coo_array, csr_array
 
-from windage import inputs
+from windage import validation
 from windage.errors import InputError, ModelError
 
 
 @pytest.mark.parametrize("value", [3, np.int32(3), np.uint64(3), np.array(3)])
 def test_whole_numbers_of_all_kinds(value):
-    assert inputs.as_integer(value, "n", low=0, high=3) == 3
-    assert type(inputs.as_integer(value, "n")) is int
+    assert validation.as_integer(value, "n", low=0, high=3) == 3
+    assert type(validation.as_integer(value, "n")) is int
 
 
 @pytest.mark.parametrize("value", [True, np.True_, 3.0, "3", None, [3], np.nan])
 def test_what_is_no_integer(value):
     with pytest.raises(InputError, match="n: .*integer from 0 to 9"):
-        inputs.as_integer(value, "n", low=0, high=9)
+        validation.as_integer(value, "n", low=0, high=9)
 
 
 @pytest.mark.parametrize("value", [-1, 10])
 def test_integers_out_of_range(value):
     with pytest.raises(InputError, match=f"n: {value} is not an integer from 0 to 9"):
-        inputs.as_integer(value, "n", low=0, high=9)
+        validation.as_integer(value, "n", low=0, high=9)
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -0.1, 1.0, "0.5", True, None, [1, 2]])
 def test_reals(value):
     with pytest.raises(InputError, match=r"delta: .*\[0, 1\)"):
-        inputs.as_real(value, "delta", low=0, high=1, open_high=True)
+        validation.as_real(value, "delta", low=0, high=1, open_high=True)
 
 
 def test_real_numbers_pass_unchanged():
-    assert inputs.as_real(0.1, "x") == 0.1
-    assert inputs.as_real(np.float32(0.5), "x", low=0.5) == 0.5
+    assert validation.as_real(0.1, "x") == 0.1
+    assert validation.as_real(np.float32(0.5), "x", low=0.5) == 0.5
 
 
 def test_integer_lists():
-    assert inputs.as_integers([1, 2], "k").dtype == np.int64
-    assert inputs.as_integers([], "k").size == 0
+    assert validation.as_integers([1, 2], "k").dtype == np.int64
+    assert validation.as_integers([], "k").size == 0
     with pytest.raises(InputError, match=r"k\[1\]: -2 is out of range"):
-        inputs.as_integers([1, -2], "k", low=0)
+        validation.as_integers([1, -2], "k", low=0)
     for wrong in ([1.5, 2.0], ["a"], [[1], [2]]):
         with pytest.raises(InputError, match="k: "):
-            inputs.as_integers(wrong, "k")
+            validation.as_integers(wrong, "k")
 
 
 def test_choices_suggest_the_nearest():
     with pytest.raises(InputError, match="did you mean 'bernoulli'"):
-        inputs.as_choice("bernuli", "noise", ["bernoulli", "none"])
+        validation.as_choice("bernuli", "noise", ["bernoulli", "none"])
     with pytest.raises(InputError, match="one of: a, b"):
-        inputs.as_choice(7, "x", ["a", "b"])
+        validation.as_choice(7, "x", ["a", "b"])
 
 
 @pytest.mark.parametrize("value", [0, -1, 2**40, 1.0, True])
 def test_horizons(value):
     with pytest.raises(ModelError, match="horizon"):
-        inputs.as_horizon(value)
+        validation.as_horizon(value)
 
 
 def test_memory_is_estimated_before_it_is_taken():
     with pytest.raises(ModelError, match=r"x: would need about 9\.1 TiB of memory.*Fix: less\."):
-        inputs.require_memory(1e13, "x", fix="less")
-    inputs.require_memory(1e3, "x", fix="less")
+        validation.require_memory(1e13, "x", fix="less")
+    validation.require_memory(1e3, "x", fix="less")
 
 
 def test_what_is_small_is_taken_without_asking(monkeypatch):
     """Learners that are made by the thousand would open a file of the system's each time."""
-    monkeypatch.setattr(inputs, "_free_memory", lambda: 0.0)
-    inputs.require_memory(2**23, "x", fix="less")
+    monkeypatch.setattr(validation, "_free_memory", lambda: 0.0)
+    validation.require_memory(2**23, "x", fix="less")
     with pytest.raises(ModelError, match=r"would need about 8\.0 MiB of memory, 0 bytes are free"):
-        inputs.require_memory(2**23 + 1, "x", fix="less")
+        validation.require_memory(2**23 + 1, "x", fix="less")
 
 
 @pytest.mark.parametrize(
@@ -83,13 +83,13 @@ def test_what_is_small_is_taken_without_asking(monkeypatch):
     [(0, "0 bytes"), (1023, "1023 bytes"), (2048, "2.0 KiB"), (2**50, "1024.0 TiB")],
 )
 def test_sizes_in_words(size, words):
-    assert inputs.bytes_in_words(size) == words
+    assert validation.bytes_in_words(size) == words
 
 
 @pytest.mark.parametrize("name", ["", "  ", "a\nb", 7, None])
 def test_names(name):
     with pytest.raises(InputError, match="non-empty string"):
-        inputs.as_name(name, "state_names[0]")
+        validation.as_name(name, "state_names[0]")
 
 
 def explained(error):
@@ -120,18 +120,18 @@ def explained(error):
 )
 def test_what_is_no_list_of_integers(value, message):
     with pytest.raises((InputError, ModelError), match=message) as error:
-        inputs.as_integers(value, "k")
+        validation.as_integers(value, "k")
     assert explained(error)
 
 
 def test_lists_of_integers_of_all_kinds():
     for values in ([3, 4], (3, 4), range(3, 5), iter([3, 4]), np.array([3, 4], dtype=np.uint8)):
-        found = inputs.as_integers(values, "k", low=3, high=4)
+        found = validation.as_integers(values, "k", low=3, high=4)
         assert (found.tolist(), found.dtype) == ([3, 4], np.int64)
     given = np.array([3, 4])
-    inputs.as_integers(given, "k")[0] = 9
+    validation.as_integers(given, "k")[0] = 9
     assert given[0] == 3
-    assert inputs.as_integers(np.array([2**63 - 1], dtype=np.uint64), "k")[0] == 2**63 - 1
+    assert validation.as_integers(np.array([2**63 - 1], dtype=np.uint64), "k")[0] == 2**63 - 1
 
 
 @pytest.mark.parametrize(
@@ -141,15 +141,15 @@ def test_lists_of_integers_of_all_kinds():
 )  # fmt: skip
 def test_what_is_no_real_number(value):
     with pytest.raises(InputError, match="^x: ") as error:
-        inputs.as_real(value, "x")
+        validation.as_real(value, "x")
     assert explained(error)
 
 
 @pytest.mark.parametrize("value", [0.5, Fraction(1, 2), Decimal("0.5"), np.float16(0.5)])
 def test_real_numbers_of_all_kinds(value):
-    found = inputs.as_real(value, "x")
+    found = validation.as_real(value, "x")
     assert (found, type(found)) == (0.5, float)
-    assert inputs.as_real(np.array(value, dtype=float), "x") == 0.5
+    assert validation.as_real(np.array(value, dtype=float), "x") == 0.5
 
 
 @pytest.mark.parametrize(
@@ -158,9 +158,9 @@ def test_real_numbers_of_all_kinds(value):
     ids=["large", "low", "string", "list"],
 )
 def test_messages_stay_short(value):
-    for check in (inputs.as_integer, inputs.as_real, inputs.as_seed):
+    for check in (validation.as_integer, validation.as_real, validation.as_seed):
         with pytest.raises(InputError) as error:
-            check(value, "x") if check is not inputs.as_integer else check(
+            check(value, "x") if check is not validation.as_integer else check(
                 value, "x", high=1, low=0
             )
         assert len(str(error.value)) < 300
@@ -186,18 +186,18 @@ def test_messages_stay_short(value):
 )
 def test_what_is_no_array_of_numbers(values, message):
     with pytest.raises(ModelError, match=f"^r: .*{message}".replace("|", r"\|")) as error:
-        inputs.as_floats(values, "r")
+        validation.as_floats(values, "r")
     assert explained(error)
 
 
 def test_arrays_of_numbers_are_copies():
     given = np.array([0.25, 0.75])
-    found = inputs.as_floats(given, "r")
+    found = validation.as_floats(given, "r")
     found[0] = 9
     assert given[0] == 0.25
     for kind in (bool, np.int8, np.uint64, np.float32, np.longdouble):
-        assert inputs.as_floats(np.array([1, 0], dtype=kind), "r").tolist() == [1.0, 0.0]
-    plain = inputs.as_floats(np.ma.masked_array([0.5, 0.5], mask=False), "r")
+        assert validation.as_floats(np.array([1, 0], dtype=kind), "r").tolist() == [1.0, 0.0]
+    plain = validation.as_floats(np.ma.masked_array([0.5, 0.5], mask=False), "r")
     assert type(plain) is np.ndarray
 
 
@@ -207,7 +207,7 @@ def test_sparse_matrices_are_brought_in_order():
         shape=(2, 2),
     )
     given.has_canonical_format = given.has_sorted_indices = True  # it says so, and is wrong
-    found = inputs.as_csr(given, "p")
+    found = validation.as_csr(given, "p")
     assert (found.indices.tolist(), found.data.tolist()) == ([0, 1, 0], [0.25, 1.0, 0.25])
     assert given.data.tolist() == [0.5, 0.25, 0.5, 0.25]
     assert given.indices.tolist() == [1, 0, 1, 0]
@@ -218,12 +218,12 @@ def test_sparse_matrices_are_brought_in_order():
         (coo_array(np.array([[1j]])), "holds complex128"),
     ):
         with pytest.raises(ModelError, match=f"p: {message}") as error:
-            inputs.as_csr(wrong, "p")
+            validation.as_csr(wrong, "p")
         assert explained(error)
 
 
 def test_frozen_rows_have_no_way_in():
-    rows = inputs.FrozenRows.of(csr_array(np.array([[0.5, 0.5], [0.0, 1.0]])))
+    rows = validation.FrozenRows.of(csr_array(np.array([[0.5, 0.5], [0.0, 1.0]])))
     before = rows.toarray().tolist()
 
     def assign(place):
@@ -246,7 +246,7 @@ def test_frozen_rows_have_no_way_in():
         with pytest.raises((ValueError, AttributeError), match="read-only|is fixed"):
             _quietly(change)
     assert rows.toarray().tolist() == before
-    assert inputs.FrozenRows.of(rows) is rows
+    assert validation.FrozenRows.of(rows) is rows
     for free in (rows + rows, 2 * rows, rows.copy(), rows[[0]]):
         free.data[0] = 7.0
     assert rows.toarray().tolist() == before
@@ -265,7 +265,7 @@ def test_frozen_rows_have_every_entry_once_and_none_zero():
     given = csr_array(
         (np.array([0.5, 0.0, 0.5, 1.0]), np.array([1, 0, 1, 0]), np.array([0, 3, 4])), shape=(2, 2)
     )
-    found = inputs.FrozenRows.of(given)
+    found = validation.FrozenRows.of(given)
     assert (found.indices.tolist(), found.data.tolist()) == ([1, 0], [1.0, 1.0])
     assert given.data.tolist() == [0.5, 0.0, 0.5, 1.0]
     assert given.data.flags.writeable
@@ -274,11 +274,11 @@ def test_frozen_rows_have_every_entry_once_and_none_zero():
 @pytest.mark.parametrize("value", [0, -1, True, 1.0, 2**40, 10**400])
 def test_sizes(value):
     with pytest.raises(InputError, match="states: .*integer from 1 to") as error:
-        inputs.as_size(value, "states")
+        validation.as_size(value, "states")
     assert explained(error)
 
 
 def test_seeds_have_an_end():
-    assert inputs.as_seed(2**4096 - 1) == 2**4096 - 1
+    assert validation.as_seed(2**4096 - 1) == 2**4096 - 1
     with pytest.raises(InputError, match="seed: has 4097 bits"):
-        inputs.as_seed(2**4096)
+        validation.as_seed(2**4096)

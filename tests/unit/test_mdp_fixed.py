@@ -11,7 +11,7 @@ from scipy.sparse import coo_array, csc_array, csr_array, lil_array
 
 import windage as wd
 from tests.models import random_mdp
-from windage.drift.model import DriftingMDP
+from windage.models.drifting import DriftingMDP
 
 SPACE = wd.StateActions([2, 1], state_names=["low", "high"])
 REWARDS = [0.1, 0.2, 0.3]

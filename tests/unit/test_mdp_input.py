@@ -8,7 +8,7 @@ from scipy.sparse import coo_array, csr_array
 
 import windage as wd
 from windage.errors import ModelError
-from windage.mdp import check_transitions
+from windage.models.mdp import check_transitions
 
 SPACE = wd.StateActions([2, 1])
 REWARDS = [0.1, 0.2, 0.3]

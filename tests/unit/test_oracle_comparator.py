@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from windage import inputs
+from windage import validation
 from windage.errors import InputError, ModelError
 from windage.kernels import horizon as kernel
 from windage.oracle.comparator import benchmark_gap, finite_horizon, printed_benchmark_gap
@@ -193,8 +193,8 @@ def test_errors_say_what_to_do(monkeypatch):
         found.action(1, 0)
     with pytest.raises(InputError, match="t: 5"):
         finite_horizon(space, lambda t: model, 4, policy=True).action(5, 0)
-    monkeypatch.setattr(inputs, "_SMALL", 0)
-    monkeypatch.setattr(inputs, "_free_memory", lambda: 10_000.0)
+    monkeypatch.setattr(validation, "_SMALL", 0)
+    monkeypatch.setattr(validation, "_free_memory", lambda: 10_000.0)
     with pytest.raises(ModelError, match=r"policy: would need about 15\.6 KiB"):
         finite_horizon(space, lambda t: model, 2000, policy=True)
     finite_horizon(space, lambda t: model, 2000)

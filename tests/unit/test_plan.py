@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import windage as wd
-from windage.learn.adapting import exploration, horizons_to_adapt
-from windage.learn.radii import Radii
-from windage.learn.search import first_integer
+from windage.confidence.adapting import exploration, horizons_to_adapt
+from windage.confidence.radii import Radii
+from windage.confidence.search import first_integer
 from windage.plans import plan
 from windage.plans.bound import FORMULAS
 from windage.plans.costs import agent_memory

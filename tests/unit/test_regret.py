@@ -378,7 +378,7 @@ def test_what_is_no_argument_is_refused(change, field):
 
 
 def test_gains_that_cannot_be_certified_are_not_made_up(monkeypatch):
-    from windage.drift import walks
+    from windage.models import walks
 
     monkeypatch.setattr(walks, "MOST_SOLVES", 10)
     model = wd.DriftingMDP.blend(

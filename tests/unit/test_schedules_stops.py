@@ -101,7 +101,7 @@ def folded(y):
 
 
 def jumps_of(seed, moves):
-    from windage.streams import stream
+    from windage.rng import stream
 
     return stream(seed, "schedules.Walk").standard_normal(moves)
 

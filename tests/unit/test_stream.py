@@ -10,7 +10,7 @@ import pytest
 
 import windage as wd
 from tests.unit.test_drift import MODELS, SPACE
-from windage.drift import stream
+from windage.models import stream
 
 T = 50
 

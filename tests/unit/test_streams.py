@@ -6,7 +6,7 @@ from scipy import stats
 
 from windage.errors import InputError
 from windage.kernels.random import uniform
-from windage.streams import key, stream
+from windage.rng import key, stream
 
 N = 100_000
 KEY_OF_WORLD_STATE = [17819331162547594887, 14396335632822482499]

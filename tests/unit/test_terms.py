@@ -11,7 +11,7 @@ import pytest
 
 import windage as wd
 from tests.paper.runs import SUITE, WORLDS, played
-from windage.terms import far_apart
+from windage.regret_decomposition import far_apart
 
 RUNS = pytest.mark.parametrize("name", SUITE)
 

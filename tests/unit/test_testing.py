@@ -11,8 +11,8 @@ from scipy.sparse import csr_array
 
 import windage as wd
 from tests.models import random_mdp
-from windage.drift import FunctionStream
 from windage.errors import InputError
+from windage.models import FunctionStream
 from windage.testing import check_drifting_mdp
 
 SPACE = wd.StateActions([2, 1, 3])

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from windage import writing
+from windage import atomic_io
+from windage.atomic_io import as_path, make_folder, write_whole
 from windage.errors import InputError
-from windage.writing import as_path, make_folder, write_whole
 
 
 def mode(path):
@@ -174,7 +174,7 @@ def test_a_full_disk_is_told_from_a_folder_that_is_not_ours(tmp_path, monkeypatc
 
 def test_folders_are_made_with_those_above_and_settled(tmp_path, monkeypatch):
     settled = []
-    monkeypatch.setattr(writing, "_settle", settled.append)
+    monkeypatch.setattr(atomic_io, "_settle", settled.append)
     make_folder(tmp_path / "a" / "b")
     assert (tmp_path / "a" / "b").is_dir()
     assert settled == [tmp_path, tmp_path / "a"]

@@ -30,8 +30,8 @@ from windage.agents.swucrl2cw import SWUCRL2, SWUCRL2CW
 from windage.agents.ucrl2 import SWUCRL, UCRL2, UCRL2B
 from windage.agents.weights import EXP3S, REXP3
 from windage.errors import InputError, StateError
-from windage.inputs import as_choice, require_parameter
 from windage.spaces import StateActions
+from windage.validation import as_choice, require_parameter
 
 __all__ = [
     "BOB",

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from windage.inputs import as_integer, as_real
+from windage.validation import as_integer, as_real
 
 __all__ = ["Alarms", "Following", "Reach", "Restart", "Restarts", "Tally"]
 

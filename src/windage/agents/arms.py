@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from windage.errors import InputError
-from windage.inputs import LAST_TIME, as_integer, as_real
+from windage.validation import LAST_TIME, as_integer, as_real
 
 __all__ = ["as_arms", "odd_arms"]
 

@@ -22,8 +22,8 @@ from windage.agents.hearing import quietly
 from windage.agents.known import Budgets, is_left_open
 from windage.agents.scale import Scale
 from windage.errors import CallOrderError, HorizonReached, InputError, StateError
-from windage.inputs import as_horizon, as_integer, as_range, as_seed
 from windage.spaces import StateActions, as_space
+from windage.validation import as_horizon, as_integer, as_range, as_seed
 
 __all__ = ["Agent"]
 

@@ -10,7 +10,7 @@ from windage.agents.base import Agent
 from windage.agents.blob import Blob, pack, unpack
 from windage.binning import Binner
 from windage.errors import InputError, StateError, WindageError
-from windage.inputs import shown
+from windage.validation import shown
 
 __all__ = ["Binned"]
 

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 from numpy.typing import NDArray
 
+from windage.adversarial import Exp3
 from windage.agents.bandits import warn_of_states
 from windage.agents.base import Agent
 from windage.agents.blockwise import Blockwise
@@ -14,10 +15,9 @@ from windage.agents.choices import Choices
 from windage.agents.fixed import fixed
 from windage.agents.hearing import quietly
 from windage.agents.indices import SWUCB
-from windage.inputs import as_real
-from windage.masters import Exp3
+from windage.rng import key
 from windage.spaces import StateActions
-from windage.streams import key
+from windage.validation import as_real
 
 __all__ = ["BOB"]
 

@@ -21,7 +21,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from windage import masters
+from windage import adversarial
 from windage.agents.arms import as_arms, odd_arms
 from windage.agents.base import Agent
 from windage.agents.blocks import Arm, BorlExplanation
@@ -33,13 +33,13 @@ from windage.agents.fixed import fixed
 from windage.agents.hearing import quietly, warn
 from windage.agents.recent import Recent
 from windage.agents.swucrl2cw import SWUCRL2CW
+from windage.confidence import tuning
+from windage.confidence.adapting import horizons_to_adapt
+from windage.confidence.radii import Radii
 from windage.errors import CallOrderError, GuaranteeWarning, ParameterWarning
-from windage.inputs import LAST_TIME, as_choice, as_flag, as_integer
-from windage.learn import tuning
-from windage.learn.adapting import horizons_to_adapt
-from windage.learn.radii import Radii
+from windage.rng import key, stream
 from windage.spaces import StateActions, as_space
-from windage.streams import key, stream
+from windage.validation import LAST_TIME, as_choice, as_flag, as_integer
 
 __all__ = ["BORL"]
 
@@ -57,7 +57,7 @@ class BORL(Blockwise):
     arms
         Pairs (W, eta) to choose from; the paper's grid if not given.
     master
-        Which bandit chooses: "exp3p" is the paper's, `windage.masters.names()` lists all.
+        Which bandit chooses: "exp3p" is the paper's, `windage.adversarial.names()` lists all.
     block_length
         Steps of a block; the paper's min(T, ceil H) if not given.
     carry_window
@@ -116,7 +116,7 @@ class BORL(Blockwise):
             self._given_length = as_integer(block_length, "block_length", low=1, high=LAST_TIME)
         self.block_length = self._given_length or grid.block_length
         self.n_blocks = -(-self.horizon // self.block_length)
-        self.master = as_choice(master, "master", masters.names())
+        self.master = as_choice(master, "master", adversarial.names())
         self.carry_window = as_flag(carry_window, "carry_window")
         self._passed_on: dict[str, Any] = {
             "delta": delta,
@@ -131,7 +131,7 @@ class BORL(Blockwise):
             first.delta, first.radii, first.ties, first.slack,
         )  # fmt: skip
         self._passed_on |= {"delta": self.delta, "ties": self.ties, "slack": self.slack}
-        made = masters.make(self.master, len(self.arms), self.n_blocks, quiet=True)
+        made = adversarial.make(self.master, len(self.arms), self.n_blocks, quiet=True)
         self._choices = Choices(made, self._draw)
         most = min(self.horizon, max(W for W, _ in self.arms))
         self._recent = Recent(most) if carry_window else None

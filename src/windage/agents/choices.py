@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from windage.adversarial import Master
 from windage.agents.blob import array_like
 from windage.agents.hearing import warn
 from windage.errors import ParameterWarning
-from windage.inputs import require_memory
-from windage.masters import Master
+from windage.validation import require_memory
 
 __all__ = ["Choices"]
 

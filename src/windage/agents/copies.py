@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from windage.agents.alarms import Reach, Restart, Tally
 from windage.agents.episodes import REASONS, Episode, Episodes, no_rows
-from windage.inputs import as_integer, as_real
+from windage.validation import as_integer, as_real
 
 if TYPE_CHECKING:
     from windage.agents.ucrl2 import AdaptiveUCRL

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from windage.agents.blob import array_like
 from windage.agents.fixed import fixed
 from windage.agents.loop import LoopAgent
-from windage.inputs import as_real
+from windage.rng import key
 from windage.spaces import StateActions
-from windage.streams import key
+from windage.validation import as_real
 
 __all__ = ["DifferentialQ"]
 

@@ -10,8 +10,8 @@ from windage.agents.blob import unpack
 from windage.agents.fixed import fixed
 from windage.agents.relay import Relay
 from windage.errors import InputError, StateError
-from windage.inputs import LAST_TIME, as_integer
 from windage.spaces import StateActions
+from windage.validation import LAST_TIME, as_integer
 
 __all__ = ["Doubling"]
 

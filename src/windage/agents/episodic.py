@@ -19,12 +19,12 @@ from windage.agents.episodes import RECENT, Episode, Episodes, larger_ring, rows
 from windage.agents.pace import Pace, rules_of
 from windage.agents.scale import LARGEST
 from windage.agents.survival import require_possible, survivors
-from windage.inputs import LAST_TIME, as_integer, require_memory
-from windage.learn.confidence import blank_plan, no_plan
-from windage.learn.evi import not_converged
-from windage.learn.window import Window, as_restarts
+from windage.confidence.confidence import blank_plan, no_plan
+from windage.confidence.evi import not_converged
+from windage.confidence.window import Window, as_restarts
+from windage.rng import key
 from windage.spaces import StateActions
-from windage.streams import key
+from windage.validation import LAST_TIME, as_integer, require_memory
 
 if TYPE_CHECKING:
     from windage.kernels.plan import Plan

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from windage.learn.confidence import ConfidenceRegion
+from windage.confidence.confidence import ConfidenceRegion
 
 if TYPE_CHECKING:
     from windage.kernels.rules import Learner, Rules

@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from windage.agents.blocks import BorlExplanation
 from windage.agents.episodes import Episode
 from windage.errors import CallOrderError
-from windage.inputs import as_choice
+from windage.validation import as_choice
 
 if TYPE_CHECKING:
+    from windage.confidence.scales import Scales
     from windage.kernels.multiscale import MultiScale as Kernel
-    from windage.learn.scales import Scales
 
 __all__ = [
     "BelievedAction",

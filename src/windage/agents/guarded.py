@@ -21,11 +21,11 @@ from windage.agents.forgetting import Forgetting, GuardedExplanation, explained
 from windage.agents.multiscale import declared, undeclared
 from windage.agents.swucrl2cw import SWUCRL2CW
 from windage.agents.thinker import Constants, Thinker
+from windage.confidence.radii import Radii
+from windage.confidence.scales import windows_for
 from windage.errors import CallOrderError, InputError
-from windage.inputs import as_horizon, as_seed
-from windage.learn.radii import Radii
-from windage.learn.scales import windows_for
 from windage.spaces import StateActions, as_space
+from windage.validation import as_horizon, as_seed
 
 if TYPE_CHECKING:
     from windage.kernels.guarded import Guarded

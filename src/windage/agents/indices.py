@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from windage.agents.bandits import BanditAgent, needed, warn_of_states
 from windage.agents.blob import array_like
 from windage.agents.fixed import fixed
-from windage.inputs import LAST_TIME, as_integer, as_real, require_memory
-from windage.learn import tuning
+from windage.confidence import tuning
 from windage.spaces import StateActions
+from windage.validation import LAST_TIME, as_integer, as_real, require_memory
 
 if TYPE_CHECKING:
     from windage.kernels.bandits import Bounds

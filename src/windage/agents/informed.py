@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from windage.agents.base import Agent
 from windage.agents.blob import unpack
 from windage.agents.fixed import fixed
-from windage.drift import Blend, DriftingMDP
-from windage.drift.files import fingerprint
 from windage.errors import InputError, StateError
+from windage.models import Blend, DriftingMDP
+from windage.models.files import fingerprint
 from windage.oracle import comparator, gain
 from windage.spaces import StateActions
 

@@ -31,11 +31,11 @@ from windage.agents.fixed import fixed
 from windage.agents.hearing import quietly
 from windage.agents.known import Budgets
 from windage.agents.ucrl2 import AdaptiveUCRL
+from windage.confidence.radii import Radii
 from windage.errors import CallOrderError, InputError
-from windage.inputs import as_real, require_memory
-from windage.learn.radii import Radii
+from windage.rng import key
 from windage.spaces import StateActions
-from windage.streams import key
+from windage.validation import as_real, require_memory
 
 __all__ = ["MASTER"]
 

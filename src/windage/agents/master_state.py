@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from windage.agents.alarms import Tally
 from windage.agents.copies import Copy, is_drawn
 from windage.agents.ucrl2 import AdaptiveUCRL
-from windage.inputs import as_integer
+from windage.validation import as_integer
 
 if TYPE_CHECKING:
     from windage.agents.master import MASTER

@@ -15,10 +15,10 @@ from windage.agents.fixed import fixed
 from windage.agents.hearing import warn
 from windage.agents.known import Budgets
 from windage.agents.pace import Pace
+from windage.confidence.window import as_restarts
 from windage.errors import InputError, ParameterWarning
-from windage.inputs import LAST_TIME, as_horizon, as_integer, require_memory
-from windage.learn.window import as_restarts
 from windage.spaces import StateActions
+from windage.validation import LAST_TIME, as_horizon, as_integer, require_memory
 
 __all__ = ["Restarted", "Windowed", "cubic_restarts", "restart_times"]
 

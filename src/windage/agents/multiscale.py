@@ -27,10 +27,10 @@ from windage.agents.episodes import Episode
 from windage.agents.forgetting import Forgetting, MultiScaleExplanation, explained
 from windage.agents.scale import Scale
 from windage.agents.thinker import Constants, Thinker
+from windage.confidence.scales import windows_for
 from windage.errors import InputError
-from windage.inputs import as_real
-from windage.learn.scales import windows_for
 from windage.spaces import StateActions
+from windage.validation import as_real
 
 if TYPE_CHECKING:
     from windage.kernels.play import Block

@@ -16,11 +16,11 @@ from windage.agents.explain import Explanation, reports
 from windage.agents.fixed import fixed
 from windage.agents.hearing import warn
 from windage.agents.pace import Pace
+from windage.confidence.confidence import ConfidenceRegion, over_pairs
+from windage.confidence.radii import Radii
 from windage.errors import CallOrderError, ParameterWarning
-from windage.inputs import as_choice, as_flag, as_real, require_memory
-from windage.learn.confidence import ConfidenceRegion, over_pairs
-from windage.learn.radii import Radii
 from windage.spaces import StateActions, as_space
+from windage.validation import as_choice, as_flag, as_real, require_memory
 
 __all__ = ["OptimisticAgent"]
 

@@ -18,7 +18,7 @@ from typing import Any
 from windage.agents.base import Agent
 from windage.agents.raised import in_words
 from windage.errors import InputError, WindageError
-from windage.inputs import shown
+from windage.validation import shown
 
 __all__ = [
     "GROUP",

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from windage.agents.scale import Scale
-from windage.learn.evi import SWEEPS
+from windage.confidence.evi import SWEEPS
 
 if TYPE_CHECKING:
     from windage.kernels.rules import Rules

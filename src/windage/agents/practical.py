@@ -40,10 +40,10 @@ from windage.agents.known import Budgets
 from windage.agents.pace import Pace
 from windage.agents.swucrl2cw import SWUCRL2CW
 from windage.agents.tuned import chosen, tunings
-from windage.inputs import as_choice
-from windage.learn import tuning
-from windage.learn.radii import Radii
+from windage.confidence import tuning
+from windage.confidence.radii import Radii
 from windage.spaces import StateActions
+from windage.validation import as_choice
 
 __all__ = ["PracticalSWUCRL2CW"]
 

@@ -20,10 +20,10 @@ from windage.agents.known import Budgets
 from windage.agents.memories import Restarted, Windowed
 from windage.agents.pace import Pace
 from windage.agents.tuned import chosen, tunings
-from windage.inputs import as_choice, as_real
-from windage.learn import tuning
-from windage.learn.confidence import blank_plan
+from windage.confidence import tuning
+from windage.confidence.confidence import blank_plan
 from windage.spaces import StateActions, as_space
+from windage.validation import as_choice, as_real
 
 if TYPE_CHECKING:
     from windage.kernels.plan import Plan

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from windage.inputs import require_memory
+from windage.validation import require_memory
 
 __all__ = ["Recent"]
 

@@ -19,8 +19,8 @@ from windage.agents.base import Agent
 from windage.agents.episodes import Episode, Episodes, no_rows, put_rows, rows_of
 from windage.agents.scale import LARGEST
 from windage.errors import InputError, StateError
-from windage.inputs import as_integer, as_real
 from windage.spaces import StateActions
+from windage.validation import as_integer, as_real
 
 if TYPE_CHECKING:
     from windage.kernels.play import Block

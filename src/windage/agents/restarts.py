@@ -18,11 +18,11 @@ from windage.agents.memories import Restarted, cubic_restarts, restart_times
 from windage.agents.optimistic import OptimisticAgent
 from windage.agents.pace import Pace
 from windage.agents.ucrl2 import UCRL2
+from windage.confidence.confidence import one_each
+from windage.confidence.radii import Radii
 from windage.errors import InputError
-from windage.inputs import as_horizon, as_real
-from windage.learn.confidence import one_each
-from windage.learn.radii import Radii
 from windage.spaces import StateActions, as_space
+from windage.validation import as_horizon, as_real
 
 __all__ = ["RestartedUCRL2", "VariationAwareUCRL"]
 

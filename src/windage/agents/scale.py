@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from windage.errors import InputError
-from windage.inputs import as_real
+from windage.validation import as_real
 
 __all__ = ["LARGEST", "Scale"]
 

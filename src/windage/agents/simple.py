@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from windage.agents.base import Agent
+from windage.rng import key
 from windage.spaces import StateActions
-from windage.streams import key
 
 if TYPE_CHECKING:
     from windage.kernels.play import Block

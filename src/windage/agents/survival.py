@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from windage.agents.episodes import REASONS
+from windage.confidence.evi import SWEEPS
+from windage.confidence.window import Window
 from windage.errors import StateError
-from windage.inputs import as_integer, as_real
-from windage.learn.evi import SWEEPS
-from windage.learn.window import Window
+from windage.validation import as_integer, as_real
 
 if TYPE_CHECKING:
     from windage.kernels.rules import Learner

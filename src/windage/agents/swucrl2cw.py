@@ -25,11 +25,11 @@ from windage.agents.known import Budgets, KnownBudgets
 from windage.agents.optimistic import OptimisticAgent
 from windage.agents.pace import Pace
 from windage.agents.tuned import chosen, tunings
+from windage.confidence import tuning
+from windage.confidence.radii import Radii
 from windage.errors import GuaranteeWarning, InputError, ParameterWarning
-from windage.inputs import LAST_TIME, as_choice, as_integer, as_real
-from windage.learn import tuning
-from windage.learn.radii import Radii
 from windage.spaces import StateActions, as_space
+from windage.validation import LAST_TIME, as_choice, as_integer, as_real
 
 __all__ = ["SWUCRL2", "SWUCRL2CW"]
 

@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 from windage.agents.blob import array_like
 from windage.agents.episodes import RECENT, Episode, Episodes, larger_ring
 from windage.agents.forgetting import Forgetting
+from windage.confidence.scales import Scales, Weighing
 from windage.errors import StateError
-from windage.learn.scales import Scales, Weighing
+from windage.rng import key
 from windage.spaces import StateActions
-from windage.streams import key
 
 if TYPE_CHECKING:
     from windage.kernels.multiscale import MultiScale as Kernel

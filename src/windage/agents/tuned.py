@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from windage.agents.known import Budgets
+from windage.confidence import tuning
 from windage.errors import InputError
-from windage.inputs import as_choice
-from windage.learn import tuning
 from windage.spaces import StateActions, as_space
+from windage.validation import as_choice
 
 __all__ = ["chosen", "tunings"]
 

@@ -18,11 +18,11 @@ from windage.agents.known import Budgets, is_left_open
 from windage.agents.memories import Windowed
 from windage.agents.optimistic import OptimisticAgent
 from windage.agents.pace import Pace
+from windage.confidence import tuning
+from windage.confidence.radii import Radii
 from windage.errors import InputError
-from windage.inputs import as_horizon, as_integer, as_real, shown
-from windage.learn import tuning
-from windage.learn.radii import Radii
 from windage.spaces import StateActions, as_space
+from windage.validation import as_horizon, as_integer, as_real, shown
 
 __all__ = ["SWUCRL", "UCRL2", "UCRL2B", "AdaptiveUCRL"]
 

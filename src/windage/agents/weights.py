@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from windage.adversarial.base import make_bank, too_mixed
+from windage.adversarial.exp3 import mixing, shared_mixing
 from windage.agents.bandits import BanditAgent, needed, warn_of_states
 from windage.agents.blob import array_like
 from windage.agents.fixed import fixed
 from windage.agents.hearing import warn
 from windage.errors import GuaranteeWarning, InputError
-from windage.inputs import LAST_TIME, as_integer, as_real
-from windage.masters.base import make_bank, too_mixed
-from windage.masters.exp3 import mixing, shared_mixing
+from windage.rng import key
 from windage.spaces import StateActions
-from windage.streams import key
+from windage.validation import LAST_TIME, as_integer, as_real
 
 if TYPE_CHECKING:
     from windage.kernels.bandits import Weights

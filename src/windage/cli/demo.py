@@ -38,8 +38,8 @@ def demo(
     page = output / "report.html"
     require_place(page)
     import windage as wd
+    from windage.atomic_io import write_whole
     from windage.report.page import write_report
-    from windage.writing import write_whole
 
     study_file = output / "study.toml"
     text = (files("windage.cli") / "demo.toml").read_bytes()

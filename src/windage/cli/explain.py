@@ -200,8 +200,8 @@ def _hope(played: ActionReport) -> str:
 
 def _truth(moment: Moment) -> dict[str, Any] | None:
     """Return what the oracle knows of the state at t: the gain, and what each action loses."""
-    from windage.drift import DriftingMDP
     from windage.errors import NotConverged
+    from windage.models import DriftingMDP
 
     if not isinstance(moment.world, DriftingMDP):
         return None

@@ -14,8 +14,8 @@ from windage.cli.progress import Progress
 from windage.cli.tables import print_table, print_text
 
 if TYPE_CHECKING:
-    from windage.online.reasons import Reason
-    from windage.online.status import AgentStatus, Status
+    from windage.live.reasons import Reason
+    from windage.live.status import AgentStatus, Status
 
 Journal = Annotated[Path, typer.Argument(metavar="JOURNAL", help="The journal of a live agent.")]
 Name = Annotated[
@@ -29,7 +29,7 @@ _SHOWN = 50  # agents of a fleet in one table
 
 def status(journal: Journal, name: Name = None, html: Html = None, as_json: AsJson = False) -> None:
     """Say how a live agent is doing: what it hopes for and gets, what is missing, what drifts."""
-    from windage.online.status import status as look
+    from windage.live.status import status as look
 
     if html is not None:
         require_place(html)
@@ -57,8 +57,8 @@ def explain(
     as_json: AsJson = False,
 ) -> None:
     """Say why a decision was made, from what was known then."""
-    from windage.online.reasons import LEGEND
-    from windage.online.reasons import explain as look
+    from windage.live.reasons import LEGEND
+    from windage.live.reasons import explain as look
 
     if html is not None:
         require_place(html)
@@ -85,7 +85,7 @@ def export(
 ) -> None:
     """Write all decisions and outcomes to a Parquet file, one row a decision."""
     from windage.errors import InputError
-    from windage.online.export import export as write
+    from windage.live.export import export as write
 
     if output.suffix != ".parquet":
         raise InputError(
@@ -135,7 +135,7 @@ def _print_one(found: Status, one: AgentStatus) -> None:
 
 
 def _print_alarms(one: AgentStatus) -> None:
-    from windage.online.alarms import DELTA
+    from windage.live.alarms import DELTA
 
     if not one.alarms:
         print("no drift beyond chance in the last outcomes of any pair")
@@ -175,7 +175,7 @@ def _mean(value: float | None) -> str:
 
 
 def _page(found: Status, journal: Path, target: Path) -> None:
-    from windage.online.course import course
+    from windage.live.course import course
     from windage.report.live import course_figure
     from windage.report.live_page import Section, write_page
 
@@ -189,7 +189,7 @@ def _page(found: Status, journal: Path, target: Path) -> None:
 
 
 def _explain_page(found: Reason, target: Path) -> None:
-    from windage.online.reasons import LEGEND
+    from windage.live.reasons import LEGEND
     from windage.report.live import reason_figure
     from windage.report.live_page import Section, write_page
 

@@ -15,14 +15,14 @@ from windage.errors import CallOrderError, InputError, JournalError
 
 if TYPE_CHECKING:
     from windage.agents import Agent
-    from windage.online.history import Base
-    from windage.online.recover import Recovery
-    from windage.online.switch import Rehearsal
+    from windage.live.history import Base
+    from windage.live.recover import Recovery
+    from windage.live.switch import Rehearsal
 
 
 def verify(journal: Journal) -> None:
     """Check the chain of all events, replay every agent, compare every snapshot."""
-    from windage.online.verify import verify as check
+    from windage.live.verify import verify as check
 
     with Progress() as progress:
         progress("replaying the journal")
@@ -48,7 +48,7 @@ def recover(
     output: Annotated[Path, typer.Option("-o", "--output", help="The new journal.")],
 ) -> None:
     """Save the longest sound beginning of a damaged journal into a new one."""
-    from windage.online.recover import recover as save
+    from windage.live.recover import recover as save
 
     with Progress() as progress:
         progress("looking at every page")
@@ -101,11 +101,11 @@ def expire(
     ] = False,
 ) -> None:
     """Give up a decision whose outcome will never come: its step is dropped and counted."""
-    from windage.online.decisions import as_decision, not_waiting, waiting
-    from windage.online.history import bases, of_name
-    from windage.online.journal import Journal as Reader
-    from windage.online.opening import resumed
-    from windage.online.status import moment
+    from windage.live.decisions import as_decision, not_waiting, waiting
+    from windage.live.history import bases, of_name
+    from windage.live.journal import Journal as Reader
+    from windage.live.opening import resumed
+    from windage.live.status import moment
 
     reader = Reader(journal)
     try:
@@ -146,10 +146,10 @@ def switch(
     ] = False,
 ) -> None:
     """Try another window, widening or agent on a journal's history, and let it go on from there."""
-    from windage.online.history import bases, live_through, of_name
-    from windage.online.journal import Journal as Reader
-    from windage.online.opening import resumed
-    from windage.online.switch import rehearse
+    from windage.live.history import bases, live_through, of_name
+    from windage.live.journal import Journal as Reader
+    from windage.live.opening import resumed
+    from windage.live.switch import rehearse
 
     options = parse_settings(settings or [], "--set")
     if not options and agent is None:
@@ -180,7 +180,7 @@ def switch(
 def _made(base: Base, agent: str | None, options: dict[str, Any]) -> Agent:
     """Return the agent of a journal with other parameters, or another agent."""
     import windage as wd
-    from windage.inputs import require_parameter
+    from windage.validation import require_parameter
 
     saved = base.switched.saved if base.switched else base.created.saved
     if saved.agent == wd.Doubling.id:

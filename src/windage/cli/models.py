@@ -11,7 +11,7 @@ from windage.cli.rows import NO_GUARANTEE, apart, load, print_model, sizes, vari
 from windage.errors import ModelError
 
 if TYPE_CHECKING:
-    from windage.drift import Disconnection
+    from windage.models import Disconnection
     from windage.spaces import StateActions
 
 

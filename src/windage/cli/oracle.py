@@ -11,7 +11,7 @@ from windage.cli.tables import number
 from windage.errors import NotConverged
 
 if TYPE_CHECKING:
-    from windage.drift import DriftingMDP
+    from windage.models import DriftingMDP
     from windage.report import Truth
     from windage.simulate import Run
 
@@ -85,7 +85,7 @@ def _without_diameters(model: DriftingMDP, progress: Callable[[str], None]) -> T
     """Return what is true of a model but for its diameters, which are not known."""
     import numpy as np
 
-    from windage.drift.diameters import DiameterBound
+    from windage.models.diameters import DiameterBound
     from windage.report import Truth
     from windage.report.policies import policy_course
 
@@ -127,7 +127,7 @@ def oracle_target(target: Path) -> Path:
 
 def _is_blend(model: DriftingMDP) -> bool:
     """Return whether the cost of the oracle does not grow with T."""
-    from windage.drift import Blend
+    from windage.models import Blend
 
     source = model.source
     if not isinstance(source, Blend):

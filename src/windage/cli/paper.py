@@ -53,8 +53,8 @@ def paper(
     and no failure.
     """
     from windage import paper as results
-    from windage.inputs import as_choice
     from windage.report.saving import picture_kind
+    from windage.validation import as_choice
 
     if result is None:
         print_table(["result", "what"], [list(row) for row in results.SUMMARIES.items()])
@@ -94,7 +94,7 @@ def _written(result: Result, folder: Path, kind: str) -> Path:
 
 
 def _write_text(path: Path, text: str) -> None:
-    from windage.writing import write_whole
+    from windage.atomic_io import write_whole
 
     data = text.encode()
     write_whole(path, lambda file: file.write(data), make_folder=True)

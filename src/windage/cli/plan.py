@@ -13,7 +13,7 @@ from windage.cli.tables import number, print_table
 from windage.errors import InputError
 
 if TYPE_CHECKING:
-    from windage.drift import DriftingMDP
+    from windage.models import DriftingMDP
     from windage.plans import Plan
     from windage.spaces import StateActions
 
@@ -141,8 +141,8 @@ def _model(name: str, horizon: int | None) -> DriftingMDP:
 
 
 def _print(found: Plan) -> None:
-    from windage.inputs import bytes_in_words
     from windage.plans.bound import FORMULAS
+    from windage.validation import bytes_in_words
 
     told = f"D = {found.diameter:.6g}" if found.diameter is not None else "D not told"
     given = (

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from windage.cli.tables import number, print_table
 
 if TYPE_CHECKING:
-    from windage.drift import Budgets, Disconnection, DriftingMDP
     from windage.envs import Facts
+    from windage.models import Budgets, Disconnection, DriftingMDP
     from windage.spaces import StateActions
 
 __all__ = [

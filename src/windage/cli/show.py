@@ -30,8 +30,8 @@ from windage.cli.settings import parse_settings
 from windage.errors import InputError
 
 if TYPE_CHECKING:
-    from windage.drift import DriftingMDP
     from windage.envs import Facts
+    from windage.models import DriftingMDP
 
 _FORCE = "pass --oracle to have it all the same"
 _IN_PYTHON = "in Python, model.budgets() has them"
@@ -69,8 +69,8 @@ def show(
     ] = None,
 ) -> None:
     """Print what a model is, and draw how it drifts and what is optimal when."""
-    from windage.inputs import as_seed
     from windage.report import drift_figure, oracle_figure, picture_kind, save_figure
+    from windage.validation import as_seed
 
     given = [] if horizon is None else [f"horizon={horizon}"]
     parameters = parse_settings([*given, *(settings or [])])

@@ -19,7 +19,7 @@ from windage.errors import InputError
 if TYPE_CHECKING:
     from windage.agents import Agent
     from windage.agents.episodes import Episodes
-    from windage.drift import DriftingMDP
+    from windage.models import DriftingMDP
     from windage.regret import Regret
     from windage.simulate import Run
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from windage.drift import DriftingMDP
 from windage.envs.bandit import bandit
 from windage.envs.bidding import bidding
 from windage.envs.epidemic import epidemic
@@ -20,7 +19,8 @@ from windage.envs.replacement import replacement
 from windage.envs.ride import ride
 from windage.envs.riverswim import riverswim, riverswim_mdp
 from windage.envs.two_state_cosine import two_state_cosine
-from windage.inputs import as_choice
+from windage.models import DriftingMDP
+from windage.validation import as_choice
 
 __all__ = [
     "Environment",

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from windage.drift import DriftingMDP
 from windage.envs.registry import Facts, register
-from windage.inputs import as_choice, as_horizon
-from windage.mdp import MDP
-from windage.noise import Noise
+from windage.models import DriftingMDP
+from windage.models.mdp import MDP
+from windage.models.noise import Noise
 from windage.schedules import Cosine, Schedule, Steps
 from windage.spaces import StateActions
+from windage.validation import as_choice, as_horizon
 
 __all__ = ["bandit"]
 

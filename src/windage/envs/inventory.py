@@ -8,13 +8,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from windage.drift import DriftingMDP
 from windage.envs.registry import Facts, register
-from windage.inputs import as_horizon, as_integer, as_real, as_size, require_memory
-from windage.mdp import MDP
-from windage.noise import Noise
+from windage.models import DriftingMDP
+from windage.models.mdp import MDP
+from windage.models.noise import Noise
 from windage.schedules import Knots
 from windage.spaces import StateActions
+from windage.validation import as_horizon, as_integer, as_real, as_size, require_memory
 
 __all__ = ["inventory"]
 

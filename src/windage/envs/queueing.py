@@ -6,13 +6,13 @@ import itertools
 
 import numpy as np
 
-from windage.drift import DriftingMDP
 from windage.envs.registry import Facts, register
-from windage.inputs import as_horizon, as_size, require_memory
-from windage.mdp import MDP
-from windage.noise import Noise
+from windage.models import DriftingMDP
+from windage.models.mdp import MDP
+from windage.models.noise import Noise
 from windage.schedules import Cosine
 from windage.spaces import StateActions
+from windage.validation import as_horizon, as_size, require_memory
 
 __all__ = ["queue"]
 

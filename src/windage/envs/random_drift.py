@@ -8,15 +8,15 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from windage.drift import DriftingMDP
 from windage.envs.registry import Facts, register
 from windage.errors import InputError
-from windage.inputs import as_choice, as_horizon, as_real, as_seed, as_size, require_memory
-from windage.mdp import MDP
-from windage.noise import Noise
+from windage.models import DriftingMDP
+from windage.models.mdp import MDP
+from windage.models.noise import Noise
+from windage.rng import stream
 from windage.schedules import Burst, Cosine, Linear, Schedule, Steps, Walk
 from windage.spaces import StateActions
-from windage.streams import stream
+from windage.validation import as_choice, as_horizon, as_real, as_seed, as_size, require_memory
 
 __all__ = ["random_drift"]
 

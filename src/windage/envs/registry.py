@@ -8,9 +8,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from windage.drift import DriftingMDP
 from windage.errors import InputError
-from windage.inputs import require_parameter
+from windage.models import DriftingMDP
+from windage.validation import require_parameter
 
 __all__ = ["Environment", "Facts", "register"]
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from windage.drift import DriftingMDP
 from windage.envs.registry import Facts, register
-from windage.inputs import as_horizon, as_size, require_memory
-from windage.noise import Noise
+from windage.models import DriftingMDP
+from windage.models.noise import Noise
 from windage.spaces import StateActions
+from windage.validation import as_horizon, as_size, require_memory
 
 __all__ = ["ride"]
 

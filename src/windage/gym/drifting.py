@@ -9,12 +9,12 @@ from typing import Any
 import gymnasium
 import numpy as np
 
-from windage.drift import DriftingMDP
 from windage.errors import HorizonReached, InputError
 from windage.gym.problem import WrappedEnv
 from windage.gym.tabular import table_of, tabular
-from windage.inputs import as_integer, shown
+from windage.models import DriftingMDP
 from windage.schedules import as_schedule
+from windage.validation import as_integer, shown
 
 __all__ = ["Drifting", "DriftingProblem", "drift"]
 

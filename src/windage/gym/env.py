@@ -10,11 +10,11 @@ import numpy as np
 from gymnasium.spaces import Discrete
 
 from windage import envs
-from windage.drift import DriftingMDP
 from windage.errors import CallOrderError, InputError
 from windage.gym.masks import MaskedDiscrete, masks
-from windage.inputs import as_choice
-from windage.worlds import Simulator
+from windage.models import DriftingMDP
+from windage.simulators import Simulator
+from windage.validation import as_choice
 
 __all__ = ["DriftingEnv", "make_env", "make_named"]
 

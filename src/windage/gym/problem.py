@@ -13,8 +13,8 @@ from gymnasium.wrappers import TimeLimit
 from windage.binning import Binner
 from windage.errors import CallOrderError, HorizonReached, InputError, WindageError
 from windage.gym.masks import MaskedDiscrete
-from windage.inputs import as_choice, as_horizon, as_integer, as_range, as_real, shown
 from windage.spaces import StateActions
+from windage.validation import as_choice, as_horizon, as_integer, as_range, as_real, shown
 
 __all__ = ["RESTARTS", "WrappedEnv", "require_discrete", "wrap"]
 

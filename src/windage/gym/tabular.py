@@ -16,9 +16,9 @@ from scipy.sparse import csr_array
 
 from windage.errors import InputError, ModelError
 from windage.gym.problem import RESTARTS, require_discrete
-from windage.inputs import as_choice, as_range, shown
-from windage.mdp import MDP
+from windage.models.mdp import MDP
 from windage.spaces import StateActions
+from windage.validation import as_choice, as_range, shown
 
 __all__ = ["Row", "table_of", "tabular"]
 

@@ -20,7 +20,7 @@ NONE = -1  # no cell
 
 
 class Cells(NamedTuple):
-    """All that was ever seen to follow; `windage.learn.scales` makes them and gives them room."""
+    """All that was ever seen to follow; made and given room by `windage.confidence.scales`."""
 
     n_states: int
     hashed: bool

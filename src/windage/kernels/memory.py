@@ -42,7 +42,7 @@ CELL = np.dtype([("key", np.int64), ("count", np.int64)], align=True)  # key: pa
 
 
 class Memory(NamedTuple):
-    """Ring of samples, counts and sums; `windage.learn.window` makes one."""
+    """Ring of samples, counts and sums; `windage.confidence.window` makes one."""
 
     window: int  # W, 0: all history
     n_states: int

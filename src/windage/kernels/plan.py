@@ -50,7 +50,7 @@ ENTRY = np.dtype([("probability", np.float64), ("index", np.int64)], align=True)
 
 
 class Plan(NamedTuple):
-    """Sets and workspace of one EVI; `windage.learn.confidence` makes one."""
+    """Sets and workspace of one EVI; `windage.confidence.confidence` makes one."""
 
     pairs: NDArray[np.void]
     states: NDArray[np.void]

@@ -2,7 +2,7 @@
 
 A word is a 64-bit hash of the counter under a 128-bit key: two rounds of a 64-bit finaliser with
 one half of the key added before each. The second addition keeps the streams of two keys from being
-shifts of one another. Keys come from `windage.streams`.
+shifts of one another. Keys come from `windage.rng`.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ GRAIN = 2.0**26  # rewards are kept in multiples of 1 / GRAIN: sums over a windo
 
 
 class Scales(NamedTuple):
-    """Samples, counts and weights of all windows; `windage.learn.scales` makes them."""
+    """Samples, counts and weights of all windows; `windage.confidence.scales` makes them."""
 
     windows: NDArray[np.int64]  # [K] rising; the last one is all history
     prior: NDArray[np.float64]  # [K] where the shares of the world's weights go

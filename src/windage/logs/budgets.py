@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from windage.logs.blocks import Blocks
 from windage.logs.still import Still
-from windage.streams import stream
+from windage.rng import stream
 
 __all__ = ["Estimate", "budgets", "finest"]
 

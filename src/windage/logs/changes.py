@@ -19,7 +19,7 @@ from scipy.special import gammaln
 
 from windage.logs.blocks import Blocks
 from windage.logs.still import Still
-from windage.streams import stream
+from windage.rng import stream
 
 __all__ = ["Segmentation", "segment"]
 

@@ -9,10 +9,10 @@ import polars as pl
 from numpy.typing import ArrayLike, NDArray
 
 from windage.errors import InputError
-from windage.inputs import shown
 from windage.logs.labels import Labels
 from windage.logs.reading import LARGEST, Rows
 from windage.logs.times import Clock
+from windage.validation import shown
 
 __all__ = ["rows_of"]
 

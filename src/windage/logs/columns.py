@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from windage.errors import InputError
-from windage.inputs import as_choice, as_name, shown
+from windage.validation import as_choice, as_name, shown
 
 __all__ = ["NEEDED", "ROLES", "Columns", "find_columns", "split_header"]
 

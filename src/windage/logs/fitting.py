@@ -17,12 +17,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from windage.drift import DriftingMDP
 from windage.errors import InputError
-from windage.inputs import as_integer
 from windage.logs.blocks import Blocks, count_blocks
 from windage.logs.log import Log
-from windage.noise import Noise
+from windage.models import DriftingMDP
+from windage.models.noise import Noise
+from windage.validation import as_integer
 
 __all__ = ["Fit", "fit"]
 

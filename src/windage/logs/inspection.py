@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
-from windage.drift import DriftingMDP
 from windage.errors import InputError
-from windage.inputs import as_integer, as_seed
 from windage.logs.blocks import Blocks, count_blocks
 from windage.logs.budgets import Estimate, budgets, finest
 from windage.logs.changes import Segmentation, segment
 from windage.logs.fitting import Fit, fit
 from windage.logs.halves import ALPHA, LEAST_STEPS, Drift, HalfTests, half_tests
 from windage.logs.log import Log
+from windage.models import DriftingMDP
+from windage.validation import as_integer, as_seed
 
 __all__ = ["NO_REGRET", "Inspection", "inspect"]
 

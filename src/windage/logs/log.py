@@ -10,14 +10,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from windage.errors import InputError
-from windage.inputs import as_integer, as_range, as_real
 from windage.logs.recoding import recoded, sorted_labels
+from windage.validation import as_integer, as_range, as_real
 
 if TYPE_CHECKING:
-    from windage.drift import DriftingMDP
     from windage.logs.inspection import Inspection
     from windage.logs.reading import Rows
     from windage.logs.times import Gap
+    from windage.models import DriftingMDP
 
 __all__ = ["Log", "read_log"]
 

@@ -10,10 +10,10 @@ import jinja2
 import matplotlib as mpl
 from matplotlib.figure import Figure
 
+from windage.atomic_io import write_whole
 from windage.errors import InputError
 from windage.logs import pictures
 from windage.logs.inspection import NO_REGRET, Inspection
-from windage.writing import write_whole
 
 __all__ = ["page", "save_page"]
 

@@ -15,11 +15,11 @@ import polars as pl
 from numpy.typing import NDArray
 
 from windage.errors import InputError
-from windage.inputs import require_memory, shown
 from windage.logs.columns import Columns, find_columns, split_header
 from windage.logs.labels import Labels
 from windage.logs.scan import lines_of, read_header, scan
 from windage.logs.times import Clock
+from windage.validation import require_memory, shown
 
 __all__ = ["LARGEST", "Rows", "Unusable", "read_rows", "require_file"]
 

@@ -9,8 +9,8 @@ import numpy as np
 
 from windage.agents.episodic import EpisodicAgent
 from windage.errors import InputError
-from windage.inputs import as_integer, shown
 from windage.spaces import StateActions
+from windage.validation import as_integer, shown
 
 if TYPE_CHECKING:
     from windage.logs.log import Log

@@ -26,8 +26,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array, issparse
 
 from windage.errors import InputError, ModelError
-from windage.inputs import as_integers
 from windage.spaces import StateActions
+from windage.validation import as_integers
 
 __all__ = ["Bracket", "Model", "Solution", "certify", "checked"]
 

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from windage.errors import InputError, ModelError
-from windage.inputs import as_horizon, as_integer, as_real, require_memory
 from windage.spaces import StateActions
+from windage.validation import as_horizon, as_integer, as_real, require_memory
 
 __all__ = ["FiniteHorizon", "benchmark_gap", "finite_horizon", "printed_benchmark_gap"]
 

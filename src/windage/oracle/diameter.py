@@ -35,10 +35,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
-from windage.inputs import as_real, require_memory
 from windage.oracle import graph
 from windage.oracle.hitting import Search, Segment, checked, surely
 from windage.spaces import StateActions
+from windage.validation import as_real, require_memory
 
 __all__ = [
     "DiameterSolution",

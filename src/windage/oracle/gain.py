@@ -15,7 +15,6 @@ from numpy.typing import ArrayLike
 from scipy.sparse import issparse
 
 from windage.errors import InputError, ModelError
-from windage.inputs import as_choice, as_real
 from windage.oracle.certificate import (
     Bracket,
     Floats,
@@ -31,6 +30,7 @@ from windage.oracle.certificate import (
 from windage.oracle.howard import POLICY, ROUNDS, aim, general
 from windage.oracle.sweeps import VALUE, quick, swept, value_iteration
 from windage.spaces import StateActions
+from windage.validation import as_choice, as_real
 
 __all__ = [
     "ROUNDS",

@@ -10,8 +10,8 @@ import importlib
 from typing import Any
 
 from windage.errors import InputError
-from windage.inputs import as_choice
 from windage.paper.result import Effort, Result, Table
+from windage.validation import as_choice
 
 __all__ = ["SUMMARIES", "Effort", "Result", "Table", "compute", "names", "require"]
 

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 import windage as wd
-from windage.drift import DriftingMDP
-from windage.learn import tuning
-from windage.mdp import MDP
+from windage.confidence import tuning
+from windage.models import DriftingMDP
+from windage.models.mdp import MDP
 from windage.paper.drawing import COLOURS, MARKERS, canvas, label, legend
 from windage.paper.judging import Check, Sides, check, worst
 from windage.paper.result import Effort, Least, Result, Table

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import windage as wd
-from windage.drift import DriftingMDP
+from windage.models import DriftingMDP
 from windage.oracle.comparator import benchmark_gap, printed_benchmark_gap
 from windage.paper.drawing import COLOURS, canvas, label
 from windage.paper.judging import Check, Sides, check, worst

@@ -10,19 +10,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 import windage as wd
-from windage import masters
+from windage import adversarial
 from windage.agents.borl import BORL
 from windage.agents.swucrl2cw import SWUCRL2CW
-from windage.drift import DriftingMDP
-from windage.drift.gains import GainCurve
+from windage.confidence import tuning
 from windage.kernels.play import Block
-from windage.learn import tuning
+from windage.models import DriftingMDP
+from windage.models.gains import GainCurve
 from windage.paper.drawing import COLOURS, canvas, label
 from windage.paper.judging import Check, Sides, worst
 from windage.paper.result import Effort, Least, Result, Table
 from windage.paper.suite import make
+from windage.simulators import world_of
 from windage.study import stats
-from windage.worlds import world_of
 
 __all__ = ["Split", "World", "compute", "counterfactual", "judge", "nearest_arm"]
 
@@ -149,7 +149,7 @@ def compute(effort: Effort) -> Result:
         bound = agent.block_length * (
             5.15 * math.sqrt(rounds * K * math.log(K)) + math.sqrt(rounds * K / math.log(K))
         )
-        gamma = masters.make("exp3p", K, rounds, quiet=True).raw_gamma
+        gamma = adversarial.make("exp3p", K, rounds, quiet=True).raw_gamma
         found.append(World(name, T, agent, splits, bound, gamma))
     near = {(size, budget): nearest_arm(*size, *budget) for size in COVERED for budget in BUDGETS}
     return Result(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from windage.hindsight import Look
+from windage.proof import Look
 
 __all__ = ["best_values", "printed_values", "reach", "width_of"]
 

@@ -8,13 +8,13 @@ import numpy as np
 from scipy.stats import beta, binom
 
 import windage as wd
-from windage.drift import DriftingMDP
-from windage.hindsight import hindsight
-from windage.learn.radii import Radii
+from windage.confidence.radii import Radii
+from windage.models import DriftingMDP
 from windage.paper.drawing import COLOURS, canvas, label, legend
 from windage.paper.judging import Check, Sides, worst
 from windage.paper.result import Effort, Least, Result, Table
 from windage.paper.suite import learner
+from windage.proof import hindsight
 
 __all__ = ["Counted", "ceiling", "compute", "count", "floor", "judge", "most_violations"]
 

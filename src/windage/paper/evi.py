@@ -7,12 +7,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from windage.hindsight import Hindsight, Look, hindsight
 from windage.paper.checker import best_values, printed_values
 from windage.paper.drawing import COLOURS, canvas, label, legend
 from windage.paper.judging import Check, Sides, worst
 from windage.paper.result import Effort, Least, Result, Table
 from windage.paper.suite import CASES, LONGEST, Case
+from windage.proof import Hindsight, Look, hindsight
 
 __all__ = ["Checked", "check", "compute", "judge"]
 

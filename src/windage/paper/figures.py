@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 import windage as wd
 from windage.agents.borl import BORL
 from windage.envs.peril import peril_replay
-from windage.mdp import MDP
+from windage.models.mdp import MDP
 from windage.paper.drawing import COLOURS, GREY
 from windage.paper.judging import Check, Sides, check, worst
 from windage.paper.result import Effort, Least, Result, Table
 from windage.paper.suite import learner, make
-from windage.record import Run
-from windage.terms import RegretTerms, regret_terms
+from windage.recording import Run
+from windage.regret_decomposition import RegretTerms, regret_terms
 
 __all__ = ["compute", "judge"]
 

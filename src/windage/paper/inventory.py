@@ -8,14 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 import windage as wd
-from windage.drift import DriftingMDP
-from windage.hindsight import hindsight
-from windage.learn.radii import Radii
-from windage.mdp import MDP
+from windage.confidence.radii import Radii
+from windage.models import DriftingMDP
+from windage.models.mdp import MDP
 from windage.paper.drawing import COLOURS, canvas, label, legend
 from windage.paper.judging import Check, Sides, check, worst
 from windage.paper.result import Effort, Least, Result, Table
 from windage.paper.suite import learner
+from windage.proof import hindsight
 from windage.study import stats
 
 __all__ = ["Setting", "averaged_diameters", "compute", "inventory_window", "judge"]

@@ -9,8 +9,8 @@ from __future__ import annotations
 import json
 from importlib import resources
 
+from windage.confidence.radii import Radii
 from windage.envs.peril import peril_replay
-from windage.learn.radii import Radii
 from windage.paper.poison import best_diameter, empirical_diameter, poisoned
 
 __all__ = ["computed_points", "lecture_page"]

@@ -8,10 +8,10 @@ from typing import NamedTuple
 import numpy as np
 
 import windage as wd
+from windage.confidence.confidence import ConfidenceRegion
+from windage.confidence.radii import Radii
 from windage.envs.peril import Replay, peril_replay
-from windage.learn.confidence import ConfidenceRegion
-from windage.learn.radii import Radii
-from windage.mdp import MDP
+from windage.models.mdp import MDP
 from windage.spaces import StateActions
 
 __all__ = [

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import windage as wd
-from windage.drift import DriftingMDP
+from windage.models import DriftingMDP
 from windage.paper.drawing import COLOURS, MARKERS, canvas, label, legend
 from windage.paper.judging import Check, check
 from windage.paper.result import Effort, Least, Result, Table

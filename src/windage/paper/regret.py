@@ -7,13 +7,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from windage.hindsight import Hindsight, hindsight
 from windage.paper.drawing import COLOURS, GREY, canvas, label
 from windage.paper.episodes import most_episodes
 from windage.paper.judging import Check, Sides, check, worst
 from windage.paper.result import Effort, Least, Result, Table
 from windage.paper.suite import CASES, LONGEST
-from windage.terms import RegretTerms, regret_terms
+from windage.proof import Hindsight, hindsight
+from windage.regret_decomposition import RegretTerms, regret_terms
 
 __all__ = ["Lemmas", "Measured", "compute", "judge", "lemmas", "per_block"]
 

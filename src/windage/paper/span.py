@@ -7,12 +7,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from windage.hindsight import hindsight
 from windage.paper.checker import reach
 from windage.paper.drawing import COLOURS, canvas, label, legend
 from windage.paper.judging import Check, Sides, worst
 from windage.paper.result import Effort, Least, Result, Table
 from windage.paper.suite import CASES, LONGEST, Case
+from windage.proof import hindsight
 
 __all__ = ["Spans", "compute", "judge"]
 

@@ -9,10 +9,10 @@ import windage as wd
 from windage import agents
 from windage.agents.hearing import listening
 from windage.agents.swucrl2cw import SWUCRL2CW
-from windage.drift import DriftingMDP
-from windage.learn.radii import Radii
+from windage.confidence.radii import Radii
+from windage.models import DriftingMDP
 from windage.paper.result import Effort
-from windage.record import Run
+from windage.recording import Run
 
 __all__ = ["CASES", "LONGEST", "Case", "learner", "make"]
 

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 import windage as wd
-from windage.drift import DriftingMDP
-from windage.learn.radii import Radii
+from windage.confidence.radii import Radii
+from windage.models import DriftingMDP
 from windage.paper.drawing import canvas, label
 from windage.paper.judging import Check, Sides, worst
 from windage.paper.result import Effort, Least, Result, Table

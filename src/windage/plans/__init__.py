@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from windage.learn.adapting import Blocks
+from windage.confidence.adapting import Blocks
 from windage.plans.bound import Bound
 from windage.plans.summary import Plan, plan
 from windage.plans.visits import Visits

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from windage.learn.radii import Radii
+from windage.confidence.radii import Radii
 
 if TYPE_CHECKING:
     from windage.plans.summary import Plan

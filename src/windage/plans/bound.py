@@ -10,8 +10,8 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from windage.learn.search import first_integer
-from windage.learn.tuning import window_of
+from windage.confidence.search import first_integer
+from windage.confidence.tuning import window_of
 
 __all__ = ["Bound", "regret_bound", "theorem_1_terms"]
 

@@ -10,8 +10,8 @@ minute to the first run of an installation.
 from __future__ import annotations
 
 from windage.agents.episodic import LOG_ROWS
-from windage.learn.confidence import has_grid
-from windage.learn.window import _BATCH, _CELLS, _slots
+from windage.confidence.confidence import has_grid
+from windage.confidence.window import _BATCH, _CELLS, _slots
 from windage.spaces import StateActions
 
 __all__ = ["agent_memory", "run_seconds"]

@@ -5,10 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from windage.errors import InputError
-from windage.inputs import as_real
-from windage.learn.adapting import Blocks, borl_blocks
-from windage.learn.tuning import (
+from windage.confidence.adapting import Blocks, borl_blocks
+from windage.confidence.tuning import (
     as_widening,
     as_window,
     bandit,
@@ -16,11 +14,13 @@ from windage.learn.tuning import (
     optimal_widening,
     optimal_window,
 )
+from windage.errors import InputError
 from windage.plans.advice import advice
 from windage.plans.bound import Bound, Setting, regret_bound
 from windage.plans.costs import agent_memory, run_seconds
 from windage.plans.visits import Visits, visits_needed
 from windage.spaces import StateActions
+from windage.validation import as_real
 
 __all__ = ["Plan", "plan"]
 

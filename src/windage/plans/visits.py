@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from windage.learn.radii import Radii
-from windage.learn.search import first_integer
+from windage.confidence.radii import Radii
+from windage.confidence.search import first_integer
 from windage.spaces import StateActions
 
 __all__ = ["Visits", "visits_needed"]

@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 from numpy.typing import NDArray
 
-from windage.drift import DriftingMDP
+from windage.models import DriftingMDP
 from windage.report.panels import COLOURS, describe, note, plain
 from windage.report.policies import PolicyCourse, time_shares
 from windage.spaces import StateActions

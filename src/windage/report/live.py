@@ -8,9 +8,9 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import PercentFormatter
 
-from windage.online.course import Course
-from windage.online.reasons import Reason
-from windage.online.status import AgentStatus
+from windage.live.course import Course
+from windage.live.reasons import Reason
+from windage.live.status import AgentStatus
 from windage.report.panels import COLOURS, GREY, describe, literal, page, plain, time_axis
 
 __all__ = ["course_figure", "reason_figure"]

@@ -11,7 +11,7 @@ import matplotlib as mpl
 from markupsafe import Markup
 from matplotlib.figure import Figure
 
-from windage.writing import write_whole
+from windage.atomic_io import write_whole
 
 __all__ = ["Section", "write_page"]
 

@@ -13,7 +13,7 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 from numpy.typing import NDArray
 
-from windage.drift import DriftingMDP
+from windage.models import DriftingMDP
 from windage.report.bands import bands_of, draw_bands, label_bands
 from windage.report.panels import (
     COLOURS,

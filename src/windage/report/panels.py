@@ -11,7 +11,7 @@ from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 from numpy.typing import NDArray
 
-from windage.drift import DriftingMDP
+from windage.models import DriftingMDP
 
 __all__ = [
     "COLOURS",

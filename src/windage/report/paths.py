@@ -10,7 +10,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
-from windage.drift import DriftingMDP
+from windage.models import DriftingMDP
 from windage.report.panels import describe, literal, note
 from windage.spaces import StateActions
 

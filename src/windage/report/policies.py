@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from windage.drift import DriftingMDP
+from windage.models import DriftingMDP
 from windage.oracle import gain
 from windage.report.traces import sample_times
 

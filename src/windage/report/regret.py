@@ -13,7 +13,7 @@ from matplotlib.ticker import FuncFormatter, PercentFormatter
 from numpy.typing import NDArray
 
 from windage.errors import InputError
-from windage.record import Run
+from windage.recording import Run
 from windage.regret import Regret
 from windage.report.panels import COLOURS, GREY, describe, note, page, plain, time_axis, upwards
 

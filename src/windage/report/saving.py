@@ -8,8 +8,8 @@ from typing import Any, BinaryIO
 import matplotlib as mpl
 from matplotlib.figure import Figure
 
+from windage.atomic_io import write_whole
 from windage.errors import InputError
-from windage.writing import write_whole
 
 __all__ = ["picture_kind", "save_figure"]
 

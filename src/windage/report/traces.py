@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from windage.drift import Blend, DriftingMDP, Mixture
+from windage.models import Blend, DriftingMDP, Mixture
 
 __all__ = [
     "BINS",

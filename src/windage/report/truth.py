@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from windage.drift import Disconnection, DriftingMDP
+from windage.models import Disconnection, DriftingMDP
 from windage.report.policies import PolicyCourse, policy_course
 from windage.report.traces import sample_times
 
 if TYPE_CHECKING:
-    from windage.drift.diameters import DiameterBound
-    from windage.drift.gains import GainCurve
+    from windage.models.diameters import DiameterBound
+    from windage.models.gains import GainCurve
 
 __all__ = ["Truth", "truth_of"]
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from windage.inputs import as_horizon, as_integer, as_integers
+from windage.validation import as_horizon, as_integer, as_integers
 
 __all__ = ["PIECE", "Reals", "Schedule", "Times", "TwoModelSchedule", "in_pieces"]
 

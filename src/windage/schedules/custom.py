@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from windage.errors import ModelError
-from windage.inputs import shown
 from windage.schedules.base import Reals, Schedule, Times
+from windage.validation import shown
 
 __all__ = ["Custom", "HasManyWeights", "HasWeights", "as_schedule"]
 

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from windage.errors import ModelError
-from windage.inputs import LAST_TIME, as_choice, as_horizon, as_integers
 from windage.schedules.base import Reals, Schedule, Times
+from windage.validation import LAST_TIME, as_choice, as_horizon, as_integers
 
 __all__ = ["Knots", "Steps", "check_knots"]
 

@@ -12,9 +12,9 @@ from typing import NamedTuple
 import numpy as np
 
 from windage.errors import ModelError
-from windage.inputs import LAST_TIME, as_horizon, as_integer, as_real, as_seed, require_memory
+from windage.rng import stream
 from windage.schedules.base import PIECE, Reals, Times, TwoModelSchedule, in_pieces
-from windage.streams import stream
+from windage.validation import LAST_TIME, as_horizon, as_integer, as_real, as_seed, require_memory
 
 __all__ = ["Burst", "Cosine", "Linear", "Walk"]
 

@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 
 from windage import agents
 from windage.agents.base import Agent
-from windage.drift import DriftingMDP
-from windage.record import Run
+from windage.models import DriftingMDP
+from windage.recording import Run
 from windage.regret import rounding
+from windage.simulators import Problem
 from windage.spaces import StateActions
 from windage.study.kinds import Player, World
-from windage.worlds import Problem
 
 __all__ = [
     "Gains",

@@ -18,9 +18,9 @@ import polars as pl
 from numpy.typing import NDArray
 
 from windage.errors import InputError
-from windage.inputs import as_choice
 from windage.study import stats
 from windage.study.stats import Interval, Paired
+from windage.validation import as_choice
 
 __all__ = [
     "RULE",

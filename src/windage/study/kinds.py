@@ -18,12 +18,12 @@ import msgspec
 
 from windage import agents, envs
 from windage.agents import own
-from windage.drift import DriftingMDP
-from windage.drift.files import fingerprint, load
 from windage.errors import InputError, StateError, WindageError
+from windage.models import DriftingMDP
+from windage.models.files import fingerprint, load
 from windage.simulate import time_of
+from windage.simulators import Problem
 from windage.study.ids import agent_kind, require_same_source, source_digest, world_kind
-from windage.worlds import Problem
 
 __all__ = ["AT_HAND", "FILE", "FORMAT", "Player", "World", "file_world", "hash_of", "resolve"]
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from windage.confidence.radii import Radii
 from windage.errors import InputError
-from windage.learn.radii import Radii
 
 __all__ = ["Entry", "labelled"]
 

@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from windage.errors import InputError
-from windage.inputs import shown
-from windage.streams import stream
+from windage.rng import stream
 from windage.study import resampling
 from windage.study.resampling import Interval, mean
+from windage.validation import shown
 
 __all__ = ["Paired", "holm", "paired", "sign_flip_test"]
 

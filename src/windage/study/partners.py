@@ -14,9 +14,9 @@ from typing import Any
 
 import msgspec
 
-from windage.inputs import shown
 from windage.study.kinds import Player, World, hash_of
 from windage.study.manifest import Manifest
+from windage.validation import shown
 
 __all__ = ["Difference", "Partners", "Place", "found_in", "pair"]
 

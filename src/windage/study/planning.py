@@ -15,15 +15,15 @@ from typing import Any
 
 from windage.agents.hearing import listening
 from windage.agents.raised import in_words
-from windage.drift import DriftingMDP
 from windage.errors import InputError, WindageError
-from windage.inputs import LAST_TIME, as_integer, shown
+from windage.models import DriftingMDP
+from windage.simulators import Problem
 from windage.spaces import StateActions
 from windage.study.kinds import FORMAT, Player, World, hash_of, resolve
 from windage.study.manifest import Asked, Manifest
 from windage.study.play import Task
 from windage.study.spec import Entry, Spec
-from windage.worlds import Problem
+from windage.validation import LAST_TIME, as_integer, shown
 
 __all__ = ["Plan", "plan", "versions"]
 

@@ -21,8 +21,8 @@ import polars as pl
 from windage import envs
 from windage.agents.hearing import listening
 from windage.agents.raised import in_words
-from windage.drift import DriftingMDP
 from windage.errors import StateError, WindageError
+from windage.models import DriftingMDP
 from windage.regret import gain_sums
 from windage.simulate import run
 from windage.study.columns import (

@@ -17,9 +17,9 @@ from multiprocessing.connection import Connection, wait
 from typing import Any
 
 from windage.errors import InputError, ParameterWarning, StateError
-from windage.inputs import as_choice, as_integer
 from windage.study.columns import Gains
 from windage.study.play import Outcome, Task, play
+from windage.validation import as_choice, as_integer
 
 __all__ = ["EXECUTORS", "Pool", "cores", "opener"]
 

@@ -16,14 +16,14 @@ from numpy.typing import NDArray
 
 from windage.agents.base import Agent
 from windage.agents.hearing import listening
-from windage.drift import DriftingMDP
 from windage.errors import InputError, StateError
-from windage.inputs import as_integer
+from windage.models import DriftingMDP
 from windage.simulate import run
+from windage.simulators import Problem
 from windage.study.columns import every
 from windage.study.manifest import Asked, Manifest
 from windage.study.store import Store
-from windage.worlds import Problem
+from windage.validation import as_integer
 
 __all__ = ["Moment", "find_run", "follow", "replay"]
 

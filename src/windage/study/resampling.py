@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from windage.errors import InputError
-from windage.inputs import as_real, shown
-from windage.streams import stream
+from windage.rng import stream
+from windage.validation import as_real, shown
 
 __all__ = [
     "RESAMPLES",

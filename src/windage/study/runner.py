@@ -15,8 +15,8 @@ import msgspec
 from windage import errors
 from windage.agents.base import Agent
 from windage.agents.hearing import listening
-from windage.drift import DriftingMDP
 from windage.errors import StateError, WindageError
+from windage.models import DriftingMDP
 from windage.simulate import run as run_agent
 from windage.study import pools
 from windage.study.columns import Gains

@@ -20,12 +20,12 @@ from typing import Any
 import msgspec
 
 from windage.agents import own
+from windage.atomic_io import as_path
 from windage.errors import InputError, WindageError
-from windage.inputs import as_horizon, as_name, as_seed, require_parameter, shown
 from windage.study import ids, kinds
 from windage.study.kinds import World
 from windage.study.labels import Entry, labelled
-from windage.writing import as_path
+from windage.validation import as_horizon, as_name, as_seed, require_parameter, shown
 
 __all__ = ["Entry", "Spec", "read_spec"]
 

@@ -21,10 +21,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from windage.errors import InputError
-from windage.inputs import as_choice, shown
 from windage.study import resampling
 from windage.study.pairs import Paired, holm, paired, sign_flip_test
 from windage.study.resampling import Interval, mean
+from windage.validation import as_choice, shown
 
 __all__ = [
     "Interval",

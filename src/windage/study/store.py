@@ -23,12 +23,12 @@ from typing import Any, Literal, TextIO
 
 import polars as pl
 
+from windage.atomic_io import as_path, make_folder, target_of, unreadable, unwritable, write_whole
 from windage.errors import InputError, StateError
 from windage.study import manifest as manifests
 from windage.study.manifest import Manifest
 from windage.study.play import Outcome
 from windage.study.tables import ORACLE, RUN, read
-from windage.writing import as_path, make_folder, target_of, unreadable, unwritable, write_whole
 
 __all__ = ["Kind", "Store"]
 

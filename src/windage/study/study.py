@@ -9,13 +9,13 @@ from typing import Any, Self
 
 import numpy as np
 
+from windage.confidence.radii import Radii
 from windage.errors import InputError
-from windage.inputs import shown
-from windage.learn.radii import Radii
 from windage.study.preview import Preview, preview
 from windage.study.runner import run_study
 from windage.study.spec import Spec, read_spec
 from windage.study.status import Status, Summary
+from windage.validation import shown
 
 __all__ = ["Study"]
 

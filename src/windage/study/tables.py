@@ -15,8 +15,8 @@ from typing import Any
 
 import polars as pl
 
+from windage.atomic_io import unreadable
 from windage.errors import StateError
-from windage.writing import unreadable
 
 __all__ = ["ORACLE", "RUN", "Schema", "decode", "encode", "read"]
 

@@ -10,8 +10,7 @@ from pathlib import Path
 import polars as pl
 
 from windage.errors import StateError, WindageError
-from windage.inputs import as_integer
-from windage.streams import stream
+from windage.rng import stream
 from windage.study.columns import Gains
 from windage.study.manifest import Manifest, version_changes
 from windage.study.play import Outcome, Task, gains_of, play, solve
@@ -19,6 +18,7 @@ from windage.study.pools import cores
 from windage.study.status import Failure, reason
 from windage.study.store import Store
 from windage.study.tables import ORACLE, RUN, Schema, decode
+from windage.validation import as_integer
 
 __all__ = ["Difference", "Verification", "verify"]
 

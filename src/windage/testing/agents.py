@@ -18,17 +18,17 @@ import numpy as np
 from windage import agents
 from windage.agents.base import Agent
 from windage.agents.known import Budgets
-from windage.drift import DriftingMDP
 from windage.errors import GuaranteeWarning, InputError, ParameterWarning
-from windage.inputs import as_choice, as_integer, as_seed
-from windage.mdp import MDP
+from windage.models import DriftingMDP
+from windage.models.mdp import MDP
+from windage.rng import stream
 from windage.schedules import Cosine, Steps
 from windage.simulate import run
+from windage.simulators import Simulator
 from windage.spaces import StateActions
-from windage.streams import stream
 from windage.testing.durability import check_bad_calls, check_memory, check_resume
 from windage.testing.playing import NotOffered, Path, asked, play, require, saved
-from windage.worlds import Simulator
+from windage.validation import as_choice, as_integer, as_seed
 
 __all__ = ["TWINS", "Check", "agent_checks", "check_agent"]
 

@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from windage.drift import DriftingMDP
+from windage.models import DriftingMDP
+from windage.rng import stream
+from windage.simulators import Simulator
 from windage.spaces import StateActions
-from windage.streams import stream
 from windage.testing.playing import NotOffered, Path, asked, play, require, saved
-from windage.worlds import Simulator
 
 __all__ = ["check_bad_calls", "check_memory", "check_resume"]
 

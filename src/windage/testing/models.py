@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 
 from windage.agents.simple import RandomAgent
-from windage.drift import DriftingMDP
-from windage.drift.tables import largest, largest_row
 from windage.errors import InputError, ModelError
-from windage.inputs import as_integer
-from windage.mdp import MDP
+from windage.models import DriftingMDP
+from windage.models.mdp import MDP
+from windage.models.tables import largest, largest_row
 from windage.simulate import Run, run
+from windage.validation import as_integer
 
 __all__ = ["check_drifting_mdp"]
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from windage.simulators import Simulator
 from windage.spaces import StateActions
-from windage.worlds import Simulator
 
 __all__ = ["NotOffered", "Path", "asked", "play", "require", "saved"]
 

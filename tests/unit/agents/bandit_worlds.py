@@ -8,7 +8,7 @@ import numpy as np
 
 import windage as wd
 from windage.agents import BOB, DUCB, EXP3S, REXP3, SWUCB, UCB1
-from windage.streams import stream
+from windage.rng import stream
 
 KINDS = [UCB1, SWUCB, DUCB, REXP3, EXP3S, BOB]
 SPACE = wd.StateActions([3, 1, 2])

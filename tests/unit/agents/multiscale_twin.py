@@ -11,7 +11,7 @@ import math
 import numpy as np
 
 from windage.kernels.random import uniform
-from windage.streams import key
+from windage.rng import key
 
 
 class Twin:

@@ -10,7 +10,7 @@ import pytest
 import windage as wd
 from tests.unit.agents.bandit_worlds import SPACE
 from windage.agents import BOB, DUCB, EXP3S, REXP3, SWUCB, UCB1
-from windage.streams import key, stream
+from windage.rng import key, stream
 
 # what they say with several states has a test of its own in test_bandits.py
 pytestmark = pytest.mark.filterwarnings("ignore:.* is a bandit:windage.errors.GuaranteeWarning")

@@ -14,11 +14,11 @@ import pytest
 
 import windage as wd
 from tests.models import random_mdp
-from windage import masters
+from windage import adversarial
 from windage.agents.borl import BORL
-from windage.streams import stream
+from windage.rng import stream
+from windage.simulators import Simulator
 from windage.testing import check_agent
-from windage.worlds import Simulator
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::windage.errors.GuaranteeWarning"),
@@ -67,7 +67,7 @@ CASES = {
     "blocks of one step": {"block_length": 1},
     "one long block": {"block_length": 10**6},
     "a whole last block": {"block_length": 50, "carry_window": True},
-    **{name: {"master": name} for name in masters.names() if name != "exp3p"},
+    **{name: {"master": name} for name in adversarial.names() if name != "exp3p"},
 }
 
 
@@ -290,10 +290,10 @@ def test_a_carried_window_holds_the_last_samples_of_the_run(block_length, arms):
     assert set(agent.blocks.arm.tolist()) == set(range(len(arms)))
 
 
-@pytest.mark.parametrize("master", masters.names())
+@pytest.mark.parametrize("master", adversarial.names())
 def test_masters_are_told_and_asked_block_by_block(master):
     """One of the same kind, told the rewards of the blocks, has the same probabilities and arms."""
-    agent, alone = make(master=master, block_length=10), masters.make(master, 3, 30)
+    agent, alone = make(master=master, block_length=10), adversarial.make(master, 3, 30)
     wd.run(MODEL, agent, seed=3)
     for i, block in enumerate(agent.blocks):
         assert agent.blocks.probabilities[i].tolist() == alone.probabilities.tolist()

@@ -8,10 +8,10 @@ import warnings
 import numpy as np
 import pytest
 
-from windage import masters
+from windage import adversarial
 from windage.agents.choices import Choices
 from windage.errors import ModelError, ParameterWarning
-from windage.streams import stream
+from windage.rng import stream
 
 
 def draw(block):
@@ -19,7 +19,7 @@ def draw(block):
 
 
 def log(rounds=40, id="exp3p", draw=draw):
-    return Choices(masters.make(id, 3, rounds, quiet=True), draw)
+    return Choices(adversarial.make(id, 3, rounds, quiet=True), draw)
 
 
 def filled(n, told, id="exp3p", often=1):
@@ -33,7 +33,7 @@ def filled(n, told, id="exp3p", often=1):
     return choices
 
 
-@pytest.mark.parametrize("id", masters.names())
+@pytest.mark.parametrize("id", adversarial.names())
 def test_calls_that_come_again_change_nothing(id):
     once, thrice = filled(30, 29, id), filled(30, 29, id, often=3)
     assert thrice.told == once.told == 29
@@ -44,7 +44,7 @@ def test_calls_that_come_again_change_nothing(id):
 
 def test_columns_are_what_a_master_alone_would_have():
     arms, rewards, likely = filled(30, 29).columns(30)
-    alone = masters.make("exp3p", 3, 40, quiet=True)
+    alone = adversarial.make("exp3p", 3, 40, quiet=True)
     for i in range(29):
         assert likely[i].tolist() == alone.probabilities.tolist()
         assert arms[i] == alone.choose(draw(i))
@@ -69,7 +69,7 @@ def test_a_reward_that_was_noted_and_not_told_is_not_shown(monkeypatch):
     assert choices.saved(5)["blocks.reward"][4] == 0.9
 
 
-@pytest.mark.parametrize("id", masters.names())
+@pytest.mark.parametrize("id", adversarial.names())
 @pytest.mark.parametrize(("n", "told"), [(0, 0), (1, 0), (1, 1), (30, 29), (30, 30)])
 def test_restored_it_is_the_same_log(id, n, told):
     choices, again = filled(n, told, id), log(id=id)

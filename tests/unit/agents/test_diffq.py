@@ -24,7 +24,7 @@ def scrambled(x):
 
 def uniform(seed, t, draw):
     """The number in [0, 1) at the address (seed, t, draw) of this agent."""
-    first, second = (int(word) for word in wd.streams.key(seed, "agents.diff-q"))
+    first, second = (int(word) for word in wd.rng.key(seed, "agents.diff-q"))
     counter = t | (draw << 40)
     word = scrambled((scrambled((counter + first) & WORD) + second) & WORD)
     return (word >> 11) / 2**53

@@ -11,8 +11,8 @@ import pytest
 import windage as wd
 from tests.unit.agents.test_optimistic_literal import draw_world
 from windage.agents.episodes import RECENT, Episode, Episodes, no_rows, put_rows, rows_of
-from windage.record import EpisodeTape
-from windage.worlds import Simulator
+from windage.recording import EpisodeTape
+from windage.simulators import Simulator
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::windage.errors.GuaranteeWarning"),

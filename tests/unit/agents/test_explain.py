@@ -10,8 +10,8 @@ import pytest
 import windage as wd
 from tests.models import random_mdp
 from tests.unit.agents.test_optimistic_literal import best_value, literal_evi
+from windage.confidence.window import Window
 from windage.errors import CallOrderError, InputError, StateError
-from windage.learn.window import Window
 
 pytestmark = pytest.mark.filterwarnings("ignore::windage.errors.GuaranteeWarning")
 
@@ -149,8 +149,8 @@ def test_a_slack_is_shown_in_units_of_the_rewards():
 @pytest.mark.parametrize("kind", ["ucrl2", "ucrl2b", "window", "restarts"])
 def test_an_episode_that_outlasts_its_ring_is_explained_as_planned(kind, cells, monkeypatch):
     """Samples are counted while it lasts; sets, values and ties stay those of the plan."""
-    monkeypatch.setattr("windage.learn.window._BATCH", 64)
-    monkeypatch.setattr("windage.learn.window._CELLS", cells)
+    monkeypatch.setattr("windage.confidence.window._BATCH", 64)
+    monkeypatch.setattr("windage.confidence.window._CELLS", cells)
     steps, tight = 3000, {"kind": "laplace", "scale": 0.1}
     model = wd.DriftingMDP.stationary(random_mdp(SPACE, 4), horizon=steps)
     agent = {
@@ -175,7 +175,7 @@ def test_an_episode_that_outlasts_its_ring_is_explained_as_planned(kind, cells, 
 
 
 def test_a_plan_that_was_kept_apart_may_be_damaged(monkeypatch):
-    monkeypatch.setattr("windage.learn.window._BATCH", 64)
+    monkeypatch.setattr("windage.confidence.window._BATCH", 64)
     model = wd.DriftingMDP.stationary(random_mdp(SPACE, 4), horizon=3000)
     agent = wd.UCRL2(SPACE, horizon=3000, delta=DELTA)
     wd.run(model, agent, seed=1, steps=2900)

@@ -16,7 +16,7 @@ from windage.agents.master import MASTER
 from windage.agents.ucrl2 import AdaptiveUCRL
 from windage.errors import CallOrderError, InputError, ParameterWarning
 from windage.kernels.random import uniform
-from windage.streams import key
+from windage.rng import key
 
 
 class Twin:

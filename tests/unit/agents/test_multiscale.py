@@ -11,7 +11,7 @@ import scipy.sparse
 import windage as wd
 from tests.models import random_mdp
 from tests.unit.agents.multiscale_twin import Twin
-from windage.learn.scales import Weighing, windows_for
+from windage.confidence.scales import Weighing, windows_for
 
 SPACE = wd.StateActions([2, 3, 1])
 GRAIN = 2.0**26
@@ -152,7 +152,7 @@ class TestLargeModels:
         assert one.actions.tolist() == two.actions.tolist()
 
     def test_growing_changes_nothing(self, monkeypatch):
-        from windage.learn import scales
+        from windage.confidence import scales
 
         model = world(600)
         whole = wd.run(model, wd.MultiScale(SPACE, horizon=600), seed=3)
@@ -322,14 +322,14 @@ class TestState:
 
     def test_a_journal_of_earlier_constants_goes_on_by_todays(self, tmp_path, monkeypatch):
         """Its snapshots are refused, so all that happened is learned again."""
-        from windage.online import snapshots
+        from windage.live import snapshots
 
         monkeypatch.setattr(snapshots, "STEPS", 50)
         earlier = replace(wd.MultiScale.constants, exploration=0.1)
         older = type("Older", (wd.MultiScale,), {"constants": earlier})
         steps, path = wd.simulate.Simulator(world(300), 1), tmp_path / "a.journal"
         twin = wd.MultiScale(SPACE, horizon=300)
-        with wd.online.open(path, older(SPACE, horizon=300)) as live:
+        with wd.live.open(path, older(SPACE, horizon=300)) as live:
             for _ in range(200):
                 s = steps.state
                 decision = live.decide(s)
@@ -338,7 +338,7 @@ class TestState:
                 twin.act(s)
                 twin.observe(s, decision.action, reward, after)
         assert twin.overridden > 0
-        with wd.online.open(path, wd.MultiScale(SPACE, horizon=300)) as live:
+        with wd.live.open(path, wd.MultiScale(SPACE, horizon=300)) as live:
             assert live.agent.state() == twin.state()
 
     def test_an_interrupted_loop_keeps_its_clock(self):

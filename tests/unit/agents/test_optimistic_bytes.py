@@ -9,7 +9,7 @@ import pytest
 
 import windage as wd
 from tests.models import random_mdp
-from windage.worlds import Simulator
+from windage.simulators import Simulator
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::windage.errors.GuaranteeWarning"),
@@ -85,7 +85,7 @@ def looped(agent, start, stop, state, seed=3):
 @pytest.fixture(params=[False, True], ids=["table", "hashed"])
 def hashed(request, monkeypatch):
     if request.param:
-        monkeypatch.setattr("windage.learn.window._CELLS", 0)
+        monkeypatch.setattr("windage.confidence.window._CELLS", 0)
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -122,7 +122,7 @@ def test_counts_in_a_table_or_hashed_are_the_same_state(monkeypatch):
         table = make(CASES[case])
         wd.run(MODEL, table, seed=3)
         with monkeypatch.context() as patch:
-            patch.setattr("windage.learn.window._CELLS", 0)
+            patch.setattr("windage.confidence.window._CELLS", 0)
             hashed = make(CASES[case])
             assert hashed._window.is_hashed
             wd.run(MODEL, hashed, seed=3)
@@ -150,8 +150,8 @@ def test_a_run_split_at_every_t(case):
 
 def test_hash_tables_of_all_history_grow_without_a_trace(monkeypatch):
     """Room for the first cells only: it is made again and again, in runs and step by step."""
-    monkeypatch.setattr("windage.learn.window._CELLS", 0)
-    monkeypatch.setattr("windage.learn.window._BATCH", 4)
+    monkeypatch.setattr("windage.confidence.window._CELLS", 0)
+    monkeypatch.setattr("windage.confidence.window._BATCH", 4)
     a, b = make({"id": "ucrl2"}), make({"id": "ucrl2"})
     room = a._window.most_cells
     path = looped(a, 1, 201, 0)

@@ -10,8 +10,8 @@ import pytest
 
 import windage as wd
 from windage.agents.practical import SLACK, PracticalSWUCRL2CW
+from windage.confidence import tuning
 from windage.errors import InputError
-from windage.learn import tuning
 
 SPACES = {
     "two": wd.StateActions([2, 2]),

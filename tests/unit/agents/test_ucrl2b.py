@@ -11,10 +11,10 @@ import pytest
 import windage as wd
 from tests.models import random_mdp
 from tests.property.test_box_property import gain_by_program
-from tests.unit.learn.test_boxes import bounds, by_duality, by_program
+from tests.unit.confidence.test_boxes import bounds, by_duality, by_program
+from windage.confidence import window as storage
+from windage.confidence.confidence import ConfidenceRegion
 from windage.errors import InputError
-from windage.learn import window as storage
-from windage.learn.confidence import ConfidenceRegion
 
 pytestmark = pytest.mark.filterwarnings("ignore::windage.errors.GuaranteeWarning")
 

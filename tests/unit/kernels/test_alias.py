@@ -7,9 +7,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from windage.drift.tables import alias_table
 from windage.kernels import alias
-from windage.mdp import Cells
+from windage.models.mdp import Cells
+from windage.models.tables import alias_table
 
 ROWS = [
     [1.0],

@@ -19,7 +19,7 @@ from windage.kernels.compiled import _Cache, _Files, compiled
 
 PROGRAM = """
 from windage.kernels.play import uniform_action
-from windage.streams import key
+from windage.rng import key
 print(sum(uniform_action(key(1, "a"), t, 1000) for t in range(50)))
 print(sum(uniform_action.stats.cache_hits.values()))
 """

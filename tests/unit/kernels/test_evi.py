@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
+from windage.confidence.confidence import ConfidenceRegion
 from windage.kernels import evi as kernel
 from windage.kernels import order
 from windage.kernels import plan as plans
-from windage.learn.confidence import ConfidenceRegion
 from windage.spaces import StateActions
 
 EXACT = 1e-12

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from tests.unit.kernels.test_evi import random_region
+from windage.confidence.confidence import ConfidenceRegion, blank_plan
 from windage.kernels import evi, grid
 from windage.kernels import plan as plans
-from windage.learn.confidence import ConfidenceRegion, blank_plan
 from windage.spaces import StateActions
 
 

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from tests.unit.kernels.test_random import literal_mix
+from windage.confidence import window as module
+from windage.confidence.confidence import blank_plan
+from windage.confidence.window import Window
 from windage.kernels import memory as kernel
 from windage.kernels.gather import gather
 from windage.kernels.memory import CELLS, CHANGED, COUNTED, DROPPED, TAKEN
 from windage.kernels.plan import BOUND, FREE, LEFT_OUT, spread
-from windage.learn import window as module
-from windage.learn.confidence import blank_plan
-from windage.learn.window import Window
 from windage.spaces import StateActions
 
 pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered")  # whole numbers wrap

@@ -14,12 +14,12 @@ import pytest
 from scipy import stats
 
 import windage as wd
+from windage.confidence import window as module
+from windage.confidence.confidence import blank_plan
+from windage.confidence.window import Window
 from windage.kernels import evi, posterior
 from windage.kernels.memory import add, commit
-from windage.learn import window as module
-from windage.learn.confidence import blank_plan
-from windage.learn.window import Window
-from windage.streams import key
+from windage.rng import key
 
 pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered")  # whole numbers wrap
 

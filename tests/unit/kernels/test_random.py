@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from windage.kernels import random as kernel
-from windage.streams import key
+from windage.rng import key
 
 MASK = (1 << 64) - 1
 

@@ -10,8 +10,8 @@ from tests.models import Weights, random_mdp
 from tests.unit.kernels.test_alias import literal_draw
 from tests.unit.kernels.test_random import literal_uniform, literal_word
 from windage.kernels import world as kernel
+from windage.rng import key
 from windage.simulate import world_of
-from windage.streams import key
 
 SPACE = wd.StateActions([2, 1, 3])
 MODELS = [random_mdp(SPACE, seed, density=0.7) for seed in range(3)]

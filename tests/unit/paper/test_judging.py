@@ -157,7 +157,7 @@ def of_evi(first=1e-10, second=0.0, printed=0.3):
 @functools.cache
 def a_run():
     """A run with bad episodes on which both events hold, and what the proof says of it."""
-    from windage.hindsight import hindsight
+    from windage.proof import hindsight
 
     model = wd.envs.make("peril", horizon=600, tau=50)
     agent = regret.CASES[-2]

@@ -15,9 +15,9 @@ import windage as wd
 from tests.e2e.chrome import MISSING, find_chrome
 from tests.paper import runs
 from tests.unit.test_hindsight import again
+from windage.confidence import tuning
+from windage.confidence.radii import Radii
 from windage.envs.peril import peril_replay
-from windage.learn import tuning
-from windage.learn.radii import Radii
 from windage.paper import Effort, bandit, borl, checker, coverage, episodes, poison, rates
 from windage.paper.inventory import averaged_diameters, inventory_window
 from windage.paper.lecture import computed_points, lecture_page

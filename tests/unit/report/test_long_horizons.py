@@ -6,7 +6,7 @@ from matplotlib.collections import PolyCollection
 
 import windage as wd
 from tests.pages import drawn, labels, notes, random_run
-from windage.drift.budgets import Budgets
+from windage.models.budgets import Budgets
 from windage.report import drift_figure, traces
 
 LONG = 100_000_000

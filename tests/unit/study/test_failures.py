@@ -16,7 +16,7 @@ import pytest
 import windage as wd
 from tests.unit.study.test_runner import stamps, study
 from tests.unit.study.test_store import contents
-from windage import writing
+from windage import atomic_io
 from windage.errors import InputError, StateError
 
 OWN = "tests.unit.study.own"
@@ -195,7 +195,7 @@ class Disk:
     def __init__(self, monkeypatch, room):
         self.room = room
         real = os.fdopen
-        monkeypatch.setattr(writing.os, "fdopen", lambda *given: FullFile(real(*given), self))
+        monkeypatch.setattr(atomic_io.os, "fdopen", lambda *given: FullFile(real(*given), self))
 
 
 class FullFile:

@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from windage.learn.tuning import optimal_widening, optimal_window
+from windage.confidence.tuning import optimal_widening, optimal_window
 from windage.report.page.comparison import Comparison, compare
 from windage.report.page.looks import Look, looks_of
 from windage.report.page.results import Results, Setting

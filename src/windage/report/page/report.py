@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from windage.atomic_io import write_whole
 from windage.errors import StateError
 from windage.report.page.compose import compose
 from windage.report.page.html import Page, render
@@ -15,7 +16,6 @@ from windage.report.page.verdict import plain_words
 from windage.study.manifest import Manifest
 from windage.study.results import load_oracles, load_results
 from windage.study.store import Store
-from windage.writing import write_whole
 
 __all__ = ["Report", "make_report", "write_report"]
 

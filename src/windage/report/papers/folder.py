@@ -8,6 +8,7 @@ from typing import BinaryIO
 
 import matplotlib as mpl
 
+from windage.atomic_io import write_whole
 from windage.report.page.material import Material
 from windage.report.papers.figures import STYLE, regret_column, shares_column
 from windage.report.papers.latex import (
@@ -20,7 +21,6 @@ from windage.report.papers.latex import (
 from windage.report.papers.plots import regret_plot
 from windage.report.papers.references import bibliography
 from windage.report.saving import save_figure
-from windage.writing import write_whole
 
 __all__ = ["write_paper"]
 

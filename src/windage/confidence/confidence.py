@@ -1,0 +1,325 @@
+"""Confidence regions: the plausible rewards and kernels an optimist chooses from (Eqs. (4), (5)).
+
+For every pair, the largest plausible reward and an L1 ball of kernels around p_hat; the ball's
+radius is widened by eta, the paper's remedy against drift. A pair never visited may do anything:
+its set is the whole simplex, said explicitly, since its p_hat is no distribution (E8).
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Self
+
+import numpy as np
+import scipy.sparse
+from numpy.typing import ArrayLike, NDArray
+
+from windage.errors import InputError, ModelError
+from windage.spaces import StateActions, as_space
+from windage.validation import as_csr, as_floats, shown
+
+if TYPE_CHECKING:
+    from windage.confidence.boxes import BoxRegion
+    from windage.kernels.plan import Plan
+
+__all__ = ["ConfidenceRegion"]
+
+_GRID = 1 << 20  # up to as many cells may be kept in full, zeros and all
+_OFF = 1e-9  # a row of p_hat may sum to 1 within this
+
+
+@dataclass(frozen=True, eq=False, init=False)
+class ConfidenceRegion:
+    """Optimistic rewards and L1 balls of kernels, over pairs.
+
+    Parameters
+    ----------
+    space
+        States and actions.
+    reward_upper
+        The largest plausible mean reward of each pair, r~.
+    p_hat
+        Estimated kernels [pair, state], dense or CSR; rows of pairs not visited are not looked at.
+    radius
+        L1 radius of each pair's set, without the widening.
+    visited
+        Which pairs were visited; all others may do anything.
+    widening
+        eta, one number or one for each pair.
+
+    Examples
+    --------
+    >>> space = StateActions([1, 1])
+    >>> region = ConfidenceRegion(space, [1.0, 0.0], [[0, 1], [1, 0]], [0.0, 0.0], [True, True],
+    ...                           widening=0.5)
+    >>> region.best_row(0, np.array([1.0, 0.0])).tolist()
+    [0.25, 0.75]
+    """
+
+    space: StateActions
+    reward_upper: NDArray[np.float64]
+    p_hat: scipy.sparse.csr_array
+    radius: NDArray[np.float64]
+    visited: NDArray[np.bool_]
+    widening: NDArray[np.float64]
+
+    def __init__(
+        self,
+        space: StateActions,
+        reward_upper: ArrayLike,
+        p_hat: ArrayLike | scipy.sparse.csr_array,
+        radius: ArrayLike,
+        visited: ArrayLike,
+        widening: ArrayLike = 0.0,
+    ) -> None:
+        as_space(space)
+        pairs = space.n_pairs
+        try:
+            seen = np.array(visited)
+        except ValueError:
+            seen = np.array(None)  # uneven rows: no booleans either
+        if seen.dtype != np.bool_ or seen.shape != (pairs,):
+            raise InputError(
+                f"has type {seen.dtype} and shape {seen.shape}",
+                field="visited",
+                fix=f"pass {pairs} booleans",
+            )
+        fields = {
+            "space": space,
+            "reward_upper": over_pairs(reward_upper, "reward_upper", space, low=-np.inf),
+            "radius": self._radii(radius, space),
+            "visited": seen,
+            "widening": over_pairs(widening, "widening", space, one_for_all=True),
+            "p_hat": _kernels(p_hat, space, seen),
+        }
+        for name, value in fields.items():
+            if isinstance(value, np.ndarray):
+                value.flags.writeable = False
+            object.__setattr__(self, name, value)
+
+    @staticmethod
+    def _radii(value: ArrayLike, space: StateActions) -> NDArray[np.float64]:
+        return over_pairs(value, "radius", space)
+
+    @staticmethod
+    def box(
+        space: StateActions,
+        reward_upper: ArrayLike,
+        p_hat: ArrayLike | scipy.sparse.csr_array,
+        radius: ArrayLike,
+        visited: ArrayLike,
+        widening: ArrayLike = 0.0,
+    ) -> BoxRegion:
+        """Return a region of boxes: `radius[pair, state]` bounds every entry of a row by itself.
+
+        A widening of eta adds eta / 2 to both ends of every entry.
+        """
+        from windage.confidence.boxes import BoxRegion
+
+        return BoxRegion(space, reward_upper, p_hat, radius, visited, widening)
+
+    def without_widening(self) -> Self:
+        """Return the same sets with eta = 0."""
+        made = copy.copy(self)
+        object.__setattr__(made, "widening", np.zeros(self.space.n_pairs))
+        return made
+
+    @property
+    def is_free(self) -> NDArray[np.bool_]:
+        """Which sets are the whole simplex."""
+        return np.asarray(self.width >= 2.0)
+
+    @property
+    def width(self) -> NDArray[np.float64]:
+        """Radius plus widening of every pair; 2 where the set is the whole simplex."""
+        return np.where(self.visited, np.minimum(self.radius + self.widening, 2.0), 2.0)
+
+    def best_row(self, pair: int, u: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the kernel in the pair's set that makes q.u largest.
+
+        Half the width moves to the best state; it is taken from the worst states first.
+        """
+        order = np.lexsort((np.arange(u.size), u))
+        best = order[-1]
+        row = np.zeros(self.space.n_states)
+        if self.width[pair] >= 2.0:
+            row[best] = 1.0
+            return row
+        start, stop = self.p_hat.indptr[pair : pair + 2]
+        row[self.p_hat.indices[start:stop]] = self.p_hat.data[start:stop]
+        left = min(self.width[pair] / 2.0, 1.0 - row[best])
+        row[best] += left
+        for state in order[:-1]:
+            take = min(left, row[state])
+            row[state] -= take
+            left -= take
+        return row
+
+    def as_plan(self, u: NDArray[np.float64]) -> Plan:
+        """Return sets and workspace for the compiled planner, which starts from u."""
+        from windage.kernels.plan import BOUND, FREE
+
+        free = self.width >= 2.0
+        entries = np.where(free, 0, np.diff(self.p_hat.indptr))
+        plan = blank_plan(self.space, int(entries.sum()))
+        plan.pairs["reward"] = self.reward_upper
+        plan.pairs["half"] = self.width / 2.0
+        plan.pairs["kind"] = np.where(free, FREE, BOUND)
+        plan.pairs["row"] = np.cumsum(entries) - entries
+        plan.pairs["entries"] = entries
+        keep = np.repeat(~free, np.diff(self.p_hat.indptr))
+        plan.rows["index"] = self.p_hat.indices[keep]
+        plan.rows["probability"] = self.p_hat.data[keep]
+        plan.u[:] = u
+        return plan
+
+
+def has_grid(cells: int, entries: int) -> bool:
+    """Whether a plan with room for so many non-zeros keeps a grid of all cells beside them."""
+    from windage.kernels.grid import SPARSEST
+
+    return cells <= _GRID and SPARSEST * entries >= cells
+
+
+def blank_plan(space: StateActions, entries: int, *, boxes: bool = False) -> Plan:
+    """Return an empty plan with room for so many non-zeros of p_hat."""
+    from windage.kernels.plan import ENTRY, PAIR, STATE, Plan
+
+    cells = space.n_pairs * space.n_states
+    lines = space.n_states + 2 if not boxes and has_grid(cells, entries) else 0
+    plan = Plan(
+        pairs=np.zeros(space.n_pairs, PAIR),
+        states=np.zeros(space.n_states, STATE),
+        u=np.zeros(space.n_states),
+        rows=np.zeros(entries, ENTRY),
+        rooms=np.zeros(entries if boxes else 0),
+        columns=np.zeros(entries, ENTRY),
+        grid=np.zeros((lines, space.n_pairs)),
+        answer=np.zeros(6),
+    )
+    plan.states["first"], plan.states["last"] = space.offsets[:-1], space.offsets[1:]
+    return plan
+
+
+@cache
+def no_plan() -> Plan:
+    """Return a plan of nothing: one for all learners that never draw a model beside their own."""
+    from windage.kernels.plan import ENTRY, PAIR, STATE, Plan
+
+    none = np.zeros(0)
+    return Plan(
+        pairs=np.zeros(0, PAIR),
+        states=np.zeros(0, STATE),
+        u=none,
+        rows=np.zeros(0, ENTRY),
+        rooms=none,
+        columns=np.zeros(0, ENTRY),
+        grid=np.zeros((0, 0)),
+        answer=none,
+    )
+
+
+def over_pairs(
+    value: ArrayLike,
+    field: str,
+    space: StateActions,
+    *,
+    low: float = 0.0,
+    one_for_all: bool = False,
+) -> NDArray[np.float64]:
+    """Return numbers over pairs, or say which one is impossible."""
+    return one_each(
+        value,
+        field,
+        space.n_pairs,
+        "pair",
+        low=low,
+        one_for_all=one_for_all,
+        place=space.describe,
+    )
+
+
+def one_each(
+    value: ArrayLike,
+    field: str,
+    n: int,
+    noun: str,
+    *,
+    low: float = 0.0,
+    one_for_all: bool = False,
+    place: Callable[[int], str] | None = None,
+) -> NDArray[np.float64]:
+    """Return a number for each of n things, or say which one is impossible."""
+    fix = f"pass {n} numbers, by {noun}"
+    try:
+        array = as_floats(value, field)
+    except ModelError as err:
+        raise InputError(err.problem, field=field, fix=fix) from None
+    if _has_boolean(value):
+        raise InputError(f"{shown(value)} holds booleans, not numbers", field=field, fix=fix)
+    if one_for_all and array.ndim == 0:
+        array = np.full(n, array)
+    if array.shape != (n,):
+        raise InputError(f"has shape {array.shape}", field=field, fix=fix)
+    wrong = ~np.isfinite(array) | (array < low)
+    if wrong.any():
+        i = int(np.argmax(wrong))
+        raise InputError(
+            f"{array[i]} is not allowed",
+            field=field,
+            where=f"{noun} {i + 1}" if place is None else place(i),
+            fix="pass finite numbers" + (" from 0 on" if low == 0.0 else ""),
+        )
+    return array
+
+
+def _has_boolean(value: ArrayLike) -> bool:
+    """Whether a boolean stands where numbers should; NumPy makes a 1 of it among other numbers."""
+    if isinstance(value, (list, tuple)):
+        return any(_has_boolean(entry) for entry in value)
+    return np.asarray(value).dtype == np.bool_
+
+
+def _kernels(
+    value: ArrayLike | scipy.sparse.csr_array, space: StateActions, seen: NDArray[np.bool_]
+) -> scipy.sparse.csr_array:
+    """Return p_hat as CSR without zeros, the rows of pairs never visited left empty."""
+    is_sparse = scipy.sparse.issparse(value)
+    try:
+        given = as_csr(value, "p_hat") if is_sparse else as_floats(value, "p_hat")
+    except ModelError as err:
+        raise InputError(err.problem, field="p_hat", fix="pass p_hat[pair, state]") from None
+    if given.shape != (space.n_pairs, space.n_states):
+        raise InputError(
+            f"has shape {given.shape}",
+            field="p_hat",
+            fix=f"pass one of shape ({space.n_pairs}, {space.n_states})",
+        )
+    p = scipy.sparse.csr_array(given)
+    p.data[np.repeat(~seen, np.diff(p.indptr))] = 0.0
+    p.eliminate_zeros()
+    row_of = np.repeat(np.arange(space.n_pairs), np.diff(p.indptr))
+    wrong = ~np.isfinite(p.data) | (p.data < 0.0)
+    sums = np.zeros(space.n_pairs)
+    if wrong.any():
+        place = int(np.argmax(wrong))
+        raise InputError(
+            f"{p.data[place]} is no probability",
+            field="p_hat",
+            where=f"{space.describe(int(row_of[place]))}, next state {p.indices[place]}",
+            fix="pass numbers from 0 to 1",
+        )
+    np.add.at(sums, row_of, p.data)
+    off = seen & (np.abs(sums - 1.0) > _OFF)
+    if off.any():
+        pair = int(np.argmax(off))
+        raise InputError(
+            f"the row sums to {float(sums[pair])!r}",
+            field="p_hat",
+            where=space.describe(pair),
+            fix="divide the counts of a visited pair by its visits",
+        )
+    return p

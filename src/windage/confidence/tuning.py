@@ -1,0 +1,235 @@
+"""Tuning: the window and the widening that the paper's theorem and remarks ask for.
+
+All functions return real numbers; `as_window` and `as_widening` make of them what an agent can use
+(E6, E7). S is the number of states, A = SA / S the mean number of actions (E32), B = B_r + B_p.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+from windage.errors import InputError
+from windage.spaces import StateActions, as_space
+from windage.validation import as_horizon, as_real
+
+__all__ = [
+    "Grid",
+    "Tuning",
+    "as_widening",
+    "as_window",
+    "bandit",
+    "borl_grid",
+    "checked",
+    "knowing_diameter",
+    "oblivious",
+    "optimal_widening",
+    "optimal_window",
+    "sharper",
+    "window_of",
+]
+
+_MOST_WIDENING = 2.0  # the L1 diameter of the simplex
+_ROUNDING = 1 + 1e-9  # sums of T steps are rounded
+
+
+class Tuning(NamedTuple):
+    """A window and a widening, before rounding and capping.
+
+    Attributes
+    ----------
+    window, widening
+        W and eta as real numbers.
+    in_force
+        Whether T is large enough for the bound that the tuning is named for.
+    """
+
+    window: float
+    widening: float
+    in_force: bool = True
+
+
+class Grid(NamedTuple):
+    """What BORL chooses from (paper, section 5 and its appendix; E2, E3, E5).
+
+    Attributes
+    ----------
+    length
+        H, a real number.
+    block_length, blocks
+        The steps of a block and the number of blocks.
+    windows, widenings
+        The two sides of the grid; an arm is a pair of them.
+    """
+
+    length: float
+    block_length: int
+    blocks: int
+    windows: tuple[int, ...]
+    widenings: tuple[float, ...]
+
+    @property
+    def arms(self) -> int:
+        """The number of arms, duplicates included."""
+        return len(self.windows) * len(self.widenings)
+
+
+def optimal_window(space: StateActions, T: int, Br: float, Bp: float) -> float:
+    """Return W* of Theorem 1, 3 S^(2/3) A^(1/2) T^(1/2) / (B + 1)^(1/2): may exceed T (E6).
+
+    >>> space = StateActions.uniform(states=10, actions=4)
+    >>> print(f"{optimal_window(space, 100_000, 1.0, 1.0):.3f}")
+    5084.606
+    """
+    S, A, T, Br, Bp = checked(space, T, Br, Bp)
+    return window_of(S, A, T, Br + Bp)
+
+
+def optimal_widening(space: StateActions, T: int, Br: float, Bp: float) -> float:
+    """Return eta* of Theorem 1, ((B_p + 1) W* / T)^(1/2) with the real W*: may exceed 2 (E7).
+
+    >>> space = StateActions.uniform(states=10, actions=4)
+    >>> print(f"{optimal_widening(space, 100_000, 1.0, 1.0):.4f}")
+    0.3189
+    """
+    S, A, T, Br, Bp = checked(space, T, Br, Bp)
+    return math.sqrt((Bp + 1) * window_of(S, A, T, Br + Bp) / T)
+
+
+def oblivious(space: StateActions, T: int) -> Tuning:
+    """Return the tuning without budgets (remark after Theorem 1): W, and eta = (W / T)^(1/2) (E19).
+
+    >>> print(f"{oblivious(StateActions.uniform(states=6, actions=2), 100_000).widening:.4f}")
+    0.1215
+    """
+    S, A, T, _, _ = checked(space, T, 0.0, 0.0)
+    window = math.cbrt(S) ** 2 * math.sqrt(A * T)
+    return Tuning(window, math.sqrt(window / T))
+
+
+def slack(space: StateActions, T: int, Br: float = 0.0, Bp: float = 0.0) -> float:
+    """Return how much worse than the best an action may be without a larger order of regret (I2).
+
+    That is S^(2/3) A^(1/2) ((B + 1) / T)^(1/4); for one state the larger of (A B_r / T)^(1/3) and
+    (A / T)^(1/2).
+
+    >>> print(f"{slack(StateActions.uniform(states=2, actions=2), 5000, 3.2, 3.2):.3f}")
+    0.440
+    """
+    S, A, T, Br, Bp = checked(space, T, Br, Bp)
+    if S == 1:
+        return max(math.cbrt(A * Br / T), math.sqrt(A / T))
+    return math.cbrt(S) ** 2 * math.sqrt(A) * math.sqrt(math.sqrt((Br + Bp + 1) / T))
+
+
+def bandit(space: StateActions, T: int, Br: float) -> Tuning:
+    """Return the tuning for one state, W = A^(1/3) T^(2/3) B_r^(-2/3); T without drift.
+
+    There is nothing to widen, so eta = 0. The bound matches the lower one for B_r in [1/A, T/A].
+
+    >>> bandit(StateActions([8]), 1000, 1.0).window
+    200.0
+    """
+    S, A, T, Br, _ = checked(space, T, Br, 0.0)
+    if S > 1:
+        raise InputError(
+            f"a bandit has one state, this space has {S}",
+            field="space",
+            fix="use optimal_window and optimal_widening",
+        )
+    window = float(T) if Br == 0 else math.cbrt(A) * math.cbrt(T / Br) ** 2
+    return Tuning(window, 0.0, 1 / A <= Br <= T / A)
+
+
+def sharper(space: StateActions, T: int, Br: float, Bp: float) -> Tuning:
+    """Return W = S (A T / (B + 1))^(1/2) and its eta: S^(1/2) for S^(2/3) if T >= S^2 A B."""
+    S, A, T, Br, Bp = checked(space, T, Br, Bp)
+    window = S * math.sqrt(A * T / (Br + Bp + 1))
+    return Tuning(window, math.sqrt((Bp + 1) * window / T), S * S * A * (Br + Bp) <= T)
+
+
+def knowing_diameter(space: StateActions, T: int, Br: float, Bp: float, diameter: float) -> Tuning:
+    """Return the tuning for a known D: D^(3/4) for D if T >= D^3 S^2 A (B_p + 1).
+
+    W = S (A D T / (B_p + 1))^(1/2), eta = ((B_p + 1) W / (D T))^(1/2). The drift of rewards must
+    not dominate either: B_r W is at most the term D S A^(1/2) T / W^(1/2).
+    """
+    S, A, T, Br, Bp = checked(space, T, Br, Bp)
+    D = as_real(diameter, "diameter", low=0, open_low=True)
+    window = S * math.sqrt(A * D * T / (Bp + 1))
+    widening = math.sqrt((Bp + 1) * window / (D * T))
+    long = D**3 * S * S * A * (Bp + 1) <= T
+    return Tuning(
+        window, widening, long and Br * window <= D * S * math.sqrt(A) * T / math.sqrt(window)
+    )
+
+
+def borl_grid(space: StateActions, T: int) -> Grid:
+    """Return BORL's blocks and arms: windows from the real H, widenings without a floor (E2, E3).
+
+    >>> grid = borl_grid(StateActions.uniform(states=10, actions=4), 100_000)
+    >>> grid.block_length, grid.blocks, grid.arms
+    (8807, 12, 70)
+    >>> [round(eta, 2) for eta in grid.widenings]
+    [2.0, 1.04, 0.35, 0.12, 0.04, 0.01, 0.0]
+    """
+    S, A, T, _, _ = checked(space, T, 0.0, 0.0)
+    H = window_of(S, A, T, 0.0)
+    low = 1 / (2 * math.sqrt(T))  # Phi
+    steps, falls = (max(1, math.floor(math.log(x))) for x in (H, 1 / low))
+    length = min(T, math.ceil(H))
+    top = math.cbrt(S) * math.sqrt(math.sqrt(A))
+    return Grid(
+        H,
+        length,
+        -(-T // length),
+        tuple(as_window(math.floor(H ** (j / steps)), T) for j in range(steps + 1)),
+        tuple(as_widening(top * low ** (k / falls)) for k in range(falls + 1)),
+    )
+
+
+def window_of(S: float, A: float, T: float, B: float) -> float:
+    """Return the formula of W* for any numbers, also a T that no run can have."""
+    return 3.0 * math.cbrt(S) ** 2 * math.sqrt(A * T / (B + 1))
+
+
+def as_window(real: float, horizon: int) -> int:
+    """Return the window an agent can use: the nearest integer from 1 to T (E6).
+
+    >>> as_window(20439.1, horizon=10_000), as_window(0.2, horizon=10_000)
+    (10000, 1)
+    """
+    T = as_horizon(horizon, error=InputError)
+    return min(T, max(1, round(as_real(real, "window", low=0))))
+
+
+def as_widening(real: float) -> float:
+    """Return the widening an agent can use: at most 2, where the set is the whole simplex (E7)."""
+    return min(_MOST_WIDENING, as_real(real, "widening", low=0))
+
+
+def checked(
+    space: StateActions, T: object, Br: object, Bp: object
+) -> tuple[int, float, int, float, float]:
+    """Return S, A, T, B_r, B_p, or say which of them is wrong."""
+    as_space(space)
+    steps = as_horizon(T, error=InputError)
+    return (
+        space.n_states,
+        space.mean_actions,
+        steps,
+        _budget(Br, "reward_budget", steps - 1, steps),
+        _budget(Bp, "transition_budget", 2 * (steps - 1), steps),
+    )
+
+
+def _budget(value: object, field: str, most: int, T: int) -> float:
+    """Return a budget that a model can use up: a step moves rewards by 1, rows by 2 at the most."""
+    budget = as_real(value, field, low=0)
+    if budget > most * _ROUNDING:
+        raise InputError(
+            f"{budget:g}: no model drifts that much in T = {T:,} steps",
+            field=field,
+            fix=f"pass a number from 0 to {most:,}, or a longer horizon",
+        )
+    return budget

@@ -1,0 +1,20 @@
+"""Models that change with t: what drifts (`model`), how it is stored, and by how much it varies."""
+
+from windage.models.blend import Blend, Mixture
+from windage.models.budgets import Budgets
+from windage.models.drifting import DriftingMDP
+from windage.models.reach import Disconnection
+from windage.models.stream import ArrayStream, FunctionStream, Stream
+from windage.models.tables import Source
+
+__all__ = [
+    "ArrayStream",
+    "Blend",
+    "Budgets",
+    "Disconnection",
+    "DriftingMDP",
+    "FunctionStream",
+    "Mixture",
+    "Source",
+    "Stream",
+]

@@ -1,0 +1,314 @@
+"""DriftingMDP: a model that changes with t, built from knots, blends, arrays or functions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from windage.errors import InputError
+from windage.models import builders
+from windage.models.budgets import Budgets
+from windage.models.mdp import MDP, Transitions
+from windage.models.noise import Noise
+from windage.models.reach import Disconnection, disconnections
+from windage.models.tables import Source
+from windage.schedules import Steps
+from windage.spaces import StateActions
+from windage.validation import as_flag, as_horizon, as_integer, as_name
+
+if TYPE_CHECKING:
+    from windage.models.diameters import DiameterBound
+    from windage.models.gains import GainCurve
+    from windage.oracle.comparator import FiniteHorizon
+
+__all__ = ["DriftingMDP"]
+
+Reals = NDArray[np.float64]
+
+
+class DriftingMDP:
+    """A Markov decision process whose rewards and transitions depend on time t = 1..T.
+
+    The constructor takes knots; `blend`, `from_arrays`, `from_function` and `stationary` are the
+    other ways in.
+
+    Parameters
+    ----------
+    space
+        States and actions.
+    knots
+        Rising times; the first is 1, none is above T.
+    rewards
+        `rewards[k, pair]`, the mean rewards at knot k.
+    transitions
+        `transitions[k, pair, s']`, or a list of sparse matrices, one a knot.
+    horizon
+        T, the number of steps.
+    interpolation
+        "linear" between knots, or "step": a knot's model holds until the next knot. After the last
+        knot the model stays.
+    noise
+        The law of rewards around their mean: a `Noise` or its bare name.
+
+    Examples
+    --------
+    Two states, one action, rewards that trade places between t = 1 and t = 5:
+
+    >>> space = StateActions.uniform(states=2, actions=1)
+    >>> swap = [[0.0, 1.0], [1.0, 0.0]]
+    >>> model = DriftingMDP(space, [1, 5], [[0.0, 1.0], [1.0, 0.0]], [swap, swap], horizon=6)
+    >>> model.at(2).rewards
+    array([0.25, 0.75])
+    >>> model.budgets()
+    Budgets(reward=1, transition=0, first=1, last=6)
+    """
+
+    __slots__ = ("__weakref__", "_fingerprint", "_horizon", "_name", "_noise", "_source")
+
+    def __init__(
+        self,
+        space: StateActions,
+        knots: ArrayLike,
+        rewards: ArrayLike,
+        transitions: ArrayLike | Sequence[Transitions],
+        *,
+        horizon: int,
+        interpolation: str = "linear",
+        noise: Noise | str = "bernoulli",
+    ) -> None:
+        T = as_horizon(horizon)
+        source = builders.from_knots(space, knots, rewards, transitions, interpolation, T)
+        self._set(T, noise, source)
+
+    def _set(self, horizon: int, noise: Noise | str, source: Source) -> None:
+        self._horizon = horizon
+        self._noise = Noise.of(noise)
+        self._source = source
+        self._name: str | None = None
+        self._fingerprint: str | None = None
+
+    @classmethod
+    def _of(cls, horizon: int, noise: Noise | str, source: Source) -> DriftingMDP:
+        model = cls.__new__(cls)
+        model._set(horizon, noise, source)
+        return model
+
+    @classmethod
+    def blend(
+        cls,
+        models: Sequence[MDP],
+        schedule: object,
+        reward_schedule: object = None,
+        *,
+        horizon: int,
+        noise: Noise | str = "bernoulli",
+    ) -> DriftingMDP:
+        """Return the blend of base models with weights that change with t.
+
+        Parameters
+        ----------
+        models
+            Base models on one space.
+        schedule
+            One of `windage.schedules`, or any object with `weights(t, T)`.
+        reward_schedule
+            The weights of the rewards, if they follow a schedule of their own.
+        horizon
+            T, the number of steps.
+        noise
+            The law of rewards around their mean.
+
+        Examples
+        --------
+        >>> import windage as wd
+        >>> quiet, busy = wd.envs.riverswim_mdp(3), wd.envs.riverswim_mdp(3, up=0.6)
+        >>> wd.DriftingMDP.blend([quiet, busy], wd.schedules.Cosine(cycles=2), horizon=100)
+        DriftingMDP(StateActions.uniform(states=3, actions=2), horizon=100, noise=Noise.bernoulli())
+        """
+        T = as_horizon(horizon)
+        return cls._of(T, noise, builders.from_models(models, schedule, reward_schedule, T))
+
+    @classmethod
+    def stationary(
+        cls, model: MDP, *, horizon: int, noise: Noise | str = "bernoulli"
+    ) -> DriftingMDP:
+        """Return a model that does not drift at all."""
+        builders.as_model(model, "model")
+        return cls.blend([model, model], Steps(), horizon=horizon, noise=noise)
+
+    @classmethod
+    def from_arrays(
+        cls,
+        rewards: ArrayLike,
+        transitions: ArrayLike,
+        space: StateActions | None = None,
+        *,
+        noise: Noise | str = "bernoulli",
+        normalize: bool = False,
+    ) -> DriftingMDP:
+        """Return the model of `r[t, s, a]` and `p[t, s, a, s']`, row 0 being t = 1.
+
+        Cells outside A_s are ignored. The horizon is the number of rows.
+        """
+        rescale = as_flag(normalize, "normalize")
+        source = builders.from_arrays(rewards, transitions, space, normalize=rescale)
+        return cls._of(as_horizon(len(source.rewards), "r"), noise, source)
+
+    @classmethod
+    def from_function(
+        cls,
+        function: Callable[[int], tuple[ArrayLike, ArrayLike | Transitions]],
+        *,
+        space: StateActions,
+        horizon: int,
+        noise: Noise | str = "bernoulli",
+    ) -> DriftingMDP:
+        """Return the model `function(t) -> (rewards, transitions)`, both over pairs, t = 1..T.
+
+        The function must give the same answer whenever it is asked for the same t. A model that is
+        sent to another process takes its function along, which must then be one of a module.
+        """
+        T = as_horizon(horizon)
+        return cls._of(T, noise, builders.from_function(function, space))
+
+    @property
+    def space(self) -> StateActions:
+        """States and actions."""
+        return self._source.space
+
+    @property
+    def horizon(self) -> int:
+        """T, the number of steps."""
+        return self._horizon
+
+    @property
+    def noise(self) -> Noise:
+        """The law of rewards around their mean."""
+        return self._noise
+
+    @property
+    def source(self) -> Source:
+        """What the models are made of: a `Blend` or a `Stream`."""
+        return self._source
+
+    @property
+    def name(self) -> str | None:
+        """The versioned id of an environment of the library, such as "riverswim-v0", or None.
+
+        A label, no part of the model: it alone may be set.
+        """
+        return self._name
+
+    @name.setter
+    def name(self, name: str | None) -> None:
+        self._name = None if name is None else as_name(name, "name")
+
+    def at(self, t: int) -> MDP:
+        """Return the stationary model that acts at time t."""
+        time = as_integer(t, "t", low=1, high=self.horizon)
+        return MDP.trusted(self.space, *self.source.at(time))
+
+    def budgets(self, first: int = 1, last: int | None = None) -> Budgets:
+        """Return the variation between the times `first` and `last`, the whole horizon if not said.
+
+        The steps t -> t + 1 with first <= t < last are summed: T - 1 of them for the horizon.
+        """
+        start, end = self._interval(first, last)
+        return Budgets(self.source, start, end)
+
+    def optimal_gains(self, tol: float = 1e-6) -> GainCurve:
+        """Return rho*_t, the optimal gain of every frozen model M_t, certified to `tol`.
+
+        The cost does not grow with T for knots and blends: see `windage.models.gains`.
+
+        >>> import windage as wd
+        >>> wd.envs.make("peril").optimal_gains().sum()
+        1000.0
+        """
+        from windage.models.gains import gain_curve
+
+        return gain_curve(self, tol)
+
+    def diameters(self, times: ArrayLike, tol: float = 1e-3) -> Reals:
+        """Return the diameter D(p_t) at the given times; inf where p_t does not communicate.
+
+        Each distinct kernel is solved once; one that rounding leaves in doubt by more than `tol`
+        times its size raises `NotConverged`.
+
+        >>> import windage as wd
+        >>> wd.envs.make("two-state-cosine", horizon=8).diameters([2, 3, 4]).round(4)
+        array([2.    , 1.2774, 1.1111])
+        """
+        from windage.models.diameters import diameters
+
+        return diameters(self, times, tol)
+
+    def max_diameter(self, tol: float = 1e-3) -> DiameterBound:
+        """Return the largest D(p_t) over t = 1..T, in a bracket of width tol times max(1, D).
+
+        The cost does not grow with T for knots and blends: see `windage.models.diameters`.
+
+        >>> import windage as wd
+        >>> found = wd.envs.make("riverswim", horizon=10**8).max_diameter()
+        >>> round(found.lower, 4), found.t, found.upper < 1.001 * found.lower
+        (14.7223, 50000000, True)
+        """
+        from windage.models.diameters import max_diameter
+
+        return max_diameter(self, tol)
+
+    def finite_horizon(self, policy: bool = False) -> FiniteHorizon:
+        """Return the most that any policy can expect from all T steps, by dynamic programming.
+
+        With `policy` the optimal action of every time and state is kept.
+
+        >>> import windage as wd
+        >>> best = wd.envs.make("peril", tau=5).finite_horizon()
+        >>> best.values, best.horizon
+        (array([ 99., 100.]), 100)
+        """
+        from windage.oracle.comparator import finite_horizon
+
+        return finite_horizon(self.space, self.source.at, self.horizon, policy=policy)
+
+    def disconnections(self, first: int = 1, last: int | None = None) -> list[Disconnection]:
+        """Return where the model does not communicate: stretches of time and two states each.
+
+        Only which moves are possible matters, so each distinct set of possible moves is tested
+        once.
+        """
+        return disconnections(self, *self._interval(first, last))
+
+    def save(self, path: str | Path) -> None:
+        """Write the model to an `.npz` file that `windage.load` reads; the file appears whole."""
+        from windage.models.files import save
+
+        save(self, path)
+
+    def _interval(self, first: int, last: int | None) -> tuple[int, int]:
+        start = as_integer(first, "first", low=1, high=self.horizon)
+        end = self.horizon if last is None else as_integer(last, "last", low=1, high=self.horizon)
+        if end < start:
+            raise InputError(
+                f"{end} is before first = {start}", field="last", fix="pass a later time"
+            )
+        return start, end
+
+    def __repr__(self) -> str:
+        return f"DriftingMDP({self.space!r}, horizon={self.horizon}, noise={self.noise!r})"
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Travel between processes without tables and what else can be made again."""
+        return _rebuilt, (type(self), self.horizon, self.noise, self.source, self.name)
+
+
+def _rebuilt(
+    cls: type[DriftingMDP], horizon: int, noise: Noise, source: Source, name: str | None
+) -> DriftingMDP:
+    model = cls._of(horizon, noise, source)
+    model.name = name
+    return model

@@ -1,0 +1,234 @@
+"""Models as files: `.npz` without pickle, written whole or not at all.
+
+A file of the library's own holds the base models and the schedules. A file of the user's own holds
+plain arrays: `r[t, s, a]` and `p[t, s, a, s']`, or without the t for a model that does not drift,
+and, if action sets differ, `actions[s]`, the number of actions of each state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from windage.atomic_io import as_path
+from windage.errors import ModelError, StateError, WindageError
+from windage.models import builders
+from windage.models.archive import Arrays, read_arrays, unreadable, write_arrays
+from windage.models.blend import Blend
+from windage.models.content import fingerprint, is_plain, passed, spec_of
+from windage.models.drifting import DriftingMDP
+from windage.models.mdp import (
+    MDP,
+    Transitions,
+    cells_of,
+    check_rewards,
+    check_transitions,
+    rectangular,
+)
+from windage.models.noise import Noise
+from windage.schedules import Knots, Schedule
+from windage.schedules.spec import from_spec
+from windage.spaces import StateActions
+from windage.validation import require_memory
+
+__all__ = ["fingerprint", "load", "save"]
+
+_FORMAT = 1
+_PLAIN = ("r", "p", "actions", "horizon")
+
+
+class _Version(msgspec.Struct):
+    """What every version writes into a header, whatever else is there."""
+
+    windage_model: int
+
+
+class _Header(msgspec.Struct, forbid_unknown_fields=True):
+    windage_model: int
+    actions: list[int]
+    state_names: list[str] | None
+    action_names: list[list[str]] | None
+    horizon: int
+    noise: str
+    spread: float
+    name: str | None
+    kernel_schedule: dict[str, Any]
+    reward_schedule: dict[str, Any]
+    sparse: bool
+
+
+def save(model: DriftingMDP, path: str | Path) -> None:
+    """Write a model; one that is no blend is written as the models it passes through."""
+    source = model.source
+    rewards: Sequence[NDArray[np.float64]]
+    kernels: Sequence[Transitions]
+    if isinstance(source, Blend) and is_plain(source):
+        rewards, kernels = source.rewards.parts, source.kernels.parts
+        schedules: tuple[Schedule, Schedule] = (source.kernels.schedule, source.rewards.schedule)
+    else:
+        require_memory(
+            8.0 * model.horizon * model.space.n_pairs * model.space.n_states,
+            "horizon",
+            fix="save a shorter stretch, or keep the function that makes the model",
+        )
+        times, mdps = zip(*passed(model, range(1, model.horizon + 1)), strict=True)
+        rewards, kernels = [mdp.rewards for mdp in mdps], [mdp.transitions for mdp in mdps]
+        schedules = (Knots(times, "step"),) * 2
+    header = _Header(
+        windage_model=_FORMAT,
+        actions=model.space.counts.tolist(),
+        state_names=msgspec.to_builtins(model.space.state_names),
+        action_names=msgspec.to_builtins(model.space.action_names),
+        horizon=model.horizon,
+        noise=model.noise.kind,
+        spread=model.noise.spread,
+        name=model.name,
+        kernel_schedule=spec_of(schedules[0]),
+        reward_schedule=spec_of(schedules[1]),
+        sparse=not isinstance(kernels[0], np.ndarray),
+    )
+    arrays: Arrays = {
+        "header": np.frombuffer(msgspec.json.encode(header), dtype=np.uint8),
+        "rewards": np.stack(list(rewards)),
+    }
+    if header.sparse:
+        for k, kernel in enumerate(kernels):
+            cells = cells_of(kernel)
+            arrays |= {
+                f"rows_{k}": cells.rows, f"states_{k}": cells.states,
+                f"probabilities_{k}": cells.probabilities,
+            }  # fmt: skip
+    else:
+        arrays["transitions"] = np.stack(list(kernels))
+    write_arrays(path, arrays)
+
+
+def load(path: str | Path) -> DriftingMDP:
+    """Read a model from a file of the library's own or from one with plain arrays.
+
+    Raises
+    ------
+    StateError
+        The file is damaged, or is not a model, or was written by a newer version.
+    ModelError
+        The file can be read, but what it holds is not a model; the message says where.
+    """
+    file = as_path(path)
+    arrays = read_arrays(file)
+    if "header" not in arrays:
+        return _plain_arrays(file, arrays)
+    try:
+        return _own(_header(file, arrays.pop("header")), arrays)
+    except StateError:
+        raise
+    except (WindageError, ValueError, KeyError, IndexError, TypeError) as err:
+        raise unreadable(file, str(err) or type(err).__name__) from None
+
+
+def _header(file: Path, content: NDArray[Any]) -> _Header:
+    data = content.tobytes()
+    try:
+        version = msgspec.json.decode(data, type=_Version).windage_model
+        if version == _FORMAT:
+            return msgspec.json.decode(data, type=_Header)
+    except msgspec.DecodeError as err:
+        raise unreadable(file, f"header: {err}") from None
+    newer = version > _FORMAT
+    raise StateError(
+        f"format {version}, this version reads {_FORMAT}" + (": it is newer" if newer else ""),
+        field=str(file),
+        fix="update windage" if newer else "use the version of windage that wrote it",
+    )
+
+
+def _own(header: _Header, arrays: Arrays) -> DriftingMDP:
+    """Return the model of a file of the library's own; all of it must fit together."""
+    space = StateActions(header.actions, header.state_names, header.action_names)
+    rewards, kernels = arrays.pop("rewards"), _kernels(header, arrays)
+    if arrays:
+        raise ValueError(f"unknown arrays {sorted(arrays)}")
+    if rewards.dtype != np.float64 or rewards.shape != (len(kernels), space.n_pairs):
+        raise ValueError(
+            f"rewards of shape {rewards.shape} and type {rewards.dtype} "
+            f"for {len(kernels)} kernels over {space.n_pairs} pairs"
+        )
+    model = DriftingMDP.blend(
+        [MDP(space, r, p) for r, p in zip(rewards, kernels, strict=True)],
+        from_spec(header.kernel_schedule),
+        from_spec(header.reward_schedule),
+        horizon=header.horizon,
+        noise=Noise(header.noise, header.spread),
+    )
+    model.name = header.name
+    return model
+
+
+def _kernels(header: _Header, arrays: Arrays) -> list[Transitions]:
+    shape = (sum(header.actions), len(header.actions))
+    if not header.sparse:
+        dense = arrays.pop("transitions")
+        if dense.dtype != np.float64 or dense.shape[1:] != shape:
+            raise ValueError(f"transitions of shape {dense.shape} and type {dense.dtype}")
+        return list(dense)
+    kernels = []
+    for k in range(sum(name.startswith("rows_") for name in arrays)):
+        values, states, rows = (
+            arrays.pop(f"{part}_{k}") for part in ("probabilities", "states", "rows")
+        )
+        kinds = [str(array.dtype) for array in (values, states, rows)]
+        if kinds != ["float64", "int32", "int64"]:
+            raise ValueError(f"kernel {k} has entries of types {kinds}")
+        kernels.append(csr_array((values, states, rows), shape=shape))
+    return kernels
+
+
+def _plain_arrays(file: Path, arrays: Arrays) -> DriftingMDP:
+    missing, unknown = {"r", "p"} - set(arrays), set(arrays) - set(_PLAIN)
+    if missing:
+        raise ModelError(
+            f"has the arrays {sorted(arrays)}, not {' and '.join(sorted(missing))}",
+            field=str(file),
+            fix="save r[t, s, a] and p[t, s, a, s'] with numpy.savez(file, r=r, p=p)",
+        )
+    if unknown:
+        raise ModelError(
+            f"has the unknown arrays {sorted(unknown)}",
+            field=str(file),
+            fix=f"save no others than {', '.join(_PLAIN)}",
+        )
+    r, p = arrays["r"], arrays["p"]
+    space = StateActions(arrays["actions"]) if "actions" in arrays else None
+    if r.ndim != 2:
+        source = builders.from_arrays(r, p, space, normalize=None)
+        horizon = _horizon(file, arrays, len(source.rewards))
+        if horizon != len(source.rewards):
+            raise ModelError(
+                f"{horizon}, but r and p have {len(source.rewards)} times",
+                field=f"{file}: horizon",
+                fix="leave it out: it is the number of times",
+            )
+        return DriftingMDP._of(horizon, "bernoulli", source)
+    pairs = rectangular(r, p, space, leading=0)
+    mdp = MDP.trusted(
+        pairs[2],
+        check_rewards(pairs[2], pairs[0], field="r"),
+        check_transitions(pairs[2], pairs[1], field="p"),
+    )
+    return DriftingMDP.stationary(mdp, horizon=_horizon(file, arrays, 1000))
+
+
+def _horizon(file: Path, arrays: Arrays, default: int) -> int:
+    horizon = arrays.get("horizon", np.array(default))
+    if horizon.ndim or horizon.dtype.kind not in "iu":
+        raise ModelError(
+            f"{horizon.tolist()!r} is not an integer",
+            field=f"{file}: horizon",
+            fix="save a single integer, the number of steps",
+        )
+    return int(horizon)

@@ -1,0 +1,265 @@
+"""The optimal gain of every frozen model M_t, certified, without solving every one of them.
+
+At each time the rewards of a blend stand at a base model or on the way between two, and so do its
+transitions. Times that share these bases form a family: a point if nothing moves, a line if one
+weight moves or both move together, a box if rewards and transitions move on their own. Points are
+solved, lines certified in their weight (`oracle.curve`), whatever the weight does in time; boxes,
+and lines the compiled solver cannot take, are certified along the path from stop to stop of the
+schedules. What is no blend is solved at every change.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from windage.errors import NotConverged
+from windage.models import walks
+from windage.models.blend import Blend
+from windage.models.families import Place, edges, places, rising
+from windage.models.walks import OnAPath, Path, require_solves
+from windage.oracle import gain
+from windage.oracle.curve import Line, certify_line
+from windage.validation import as_integer, as_integers, as_real, require_memory
+
+if TYPE_CHECKING:
+    from windage.models.drifting import DriftingMDP
+
+__all__ = ["GainCurve", "gain_curve"]
+
+Reals = NDArray[np.float64]
+Times = NDArray[np.int64]
+
+CHUNK = 1 << 16
+"""So many times are evaluated together."""
+
+_FEWEST = 256
+"""So many models a line may cost in any case; and else twice the number of its times."""
+
+
+class GainCurve:
+    """rho*_t for t = 1..T, each within `error` of the truth.
+
+    Attributes
+    ----------
+    model
+        The model whose gains these are.
+    error
+        No value is further from the optimal gain of M_t than this.
+    solves
+        How many models were solved for it.
+
+    Examples
+    --------
+    >>> import windage as wd
+    >>> curve = wd.envs.make("riverswim", horizon=20_000).optimal_gains()
+    >>> round(curve.at(1), 4), curve.error <= 1e-6
+    (0.5789, True)
+    """
+
+    def __init__(
+        self,
+        model: DriftingMDP,
+        evaluate: Callable[[Times], tuple[Reals, Reals]],
+        error: float,
+        solves: int,
+    ) -> None:
+        self.model = model
+        self.horizon = model.horizon
+        self.error = error
+        self.solves = solves
+        self._evaluate = evaluate
+
+    def at(self, t: int) -> float:
+        """Return rho*_t."""
+        time = as_integer(t, "t", low=1, high=self.horizon)
+        return float(self._evaluate(np.array([time]))[0][0])
+
+    def bracket(self, t: int) -> tuple[float, float]:
+        """Return certified bounds of rho*_t."""
+        time = as_integer(t, "t", low=1, high=self.horizon)
+        value, error = self._evaluate(np.array([time]))
+        return float(value[0] - error[0]), float(value[0] + error[0])
+
+    def evaluate(self, times: ArrayLike) -> tuple[Reals, Reals]:
+        """Return rho*_t at the given times, and how far each may be from the truth."""
+        asked = as_integers(np.asarray(times), "times", low=1, high=self.horizon)
+        return self._evaluate(asked)
+
+    def sum(self, first: int = 1, last: int | None = None) -> float:
+        """Return the sum of rho*_t for t = first..last, the whole horizon if not said."""
+        start = as_integer(first, "first", low=1, high=self.horizon)
+        end = self.horizon
+        if last is not None:
+            end = as_integer(last, "last", low=start - 1, high=self.horizon)
+        return float(sum(float(part.sum()) for part in self._parts(start, end)))
+
+    @functools.cached_property
+    def values(self) -> Reals:
+        """All T values, built when first asked for."""
+        require_memory(16.0 * self.horizon, "values", fix="use at(t) and sum(first, last)")
+        values = np.concatenate(list(self._parts(1, self.horizon)))
+        values.flags.writeable = False
+        return values
+
+    def _parts(self, first: int, last: int) -> Iterator[Reals]:
+        for t in range(first, last + 1, CHUNK):
+            yield self._evaluate(np.arange(t, min(t + CHUNK, last + 1)))[0]
+
+    def __repr__(self) -> str:
+        return f"GainCurve(horizon={self.horizon}, error={self.error:.3g}, solves={self.solves})"
+
+
+def gain_curve(model: DriftingMDP, tol: float = 1e-6) -> GainCurve:
+    """Return the certified curve of optimal gains of a drifting model."""
+    width = as_real(tol, "tol", low=0, open_low=True)
+    source = model.source
+    if isinstance(source, Blend):
+        schedules = (source.rewards.schedule, source.kernels.schedule)
+        if all(schedule.stops(model.horizon) is not None for schedule in schedules):
+            return _Families(source, model.horizon, width).curve(model)
+    return _step_by_step(model, width)
+
+
+class _Family(Protocol):
+    """The gains of the times that share their base models."""
+
+    error: float
+
+    def at(self, times: Times, v: Reals, w: Reals) -> tuple[Reals, Reals]:
+        """Return values and errors at times with weights v of the rewards, w of the kernels."""
+        ...
+
+
+class _OnALine:
+    """A family certified in its one weight."""
+
+    def __init__(self, line: Line, *, by_rewards: bool) -> None:
+        self.line = line
+        self.by_rewards = by_rewards
+        self.error = float(line.error.max())
+
+    def at(self, times: Times, v: Reals, w: Reals) -> tuple[Reals, Reals]:
+        return self.line.at(v if self.by_rewards else w)
+
+
+class _Families:
+    """All families of a blend and the curve they make."""
+
+    def __init__(self, source: Blend, horizon: int, tol: float) -> None:
+        self.source = source
+        self.horizon = horizon
+        self.tol = tol
+        self.space = source.space
+        self.shared = source.rewards.schedule == source.kernels.schedule
+        self.families: dict[tuple[int, ...], _Family] = {}
+        self.warm: NDArray[np.int64] | None = None
+        self.solves = 0
+        stops = [side.schedule.stops(horizon) for side in (source.rewards, source.kernels)]
+        merged = rising(*(s for s in stops if s is not None))
+        self.stops = rising(*(edges(side, merged) for side in (source.rewards, source.kernels)))
+
+    def curve(self, model: DriftingMDP) -> GainCurve:
+        """Build every family that occurs.
+
+        Between two stops the family is one and its weights move one way only, and the times at
+        which a side starts and ends to move are among them: so the families and the ranges of their
+        weights show at the stops.
+        """
+        v, w = self._places(self.stops)
+        lengths = np.diff(self.stops, append=self.horizon + 1)  # from each of them to the next
+        for here in _alike(v, w):
+            k = here[0]
+            key = int(v.i[k]), int(v.j[k]), int(w.i[k]), int(w.j[k])
+            self._add(key, v.x[here], w.x[here], int(lengths[here].sum()))
+        error = max(family.error for family in self.families.values())
+        return GainCurve(model, self._evaluate, error, self.solves)
+
+    def _places(self, times: Times) -> tuple[Place, Place]:
+        return places(self.source.rewards, times), places(self.source.kernels, times)
+
+    def _evaluate(self, times: Times) -> tuple[Reals, Reals]:
+        v, w = self._places(times)
+        values, errors = np.empty(times.size), np.empty(times.size)
+        for here in _alike(v, w) if times.size else []:
+            family = self._family(v, w, int(here[0]))
+            values[here], errors[here] = family.at(times[here], v.x[here], w.x[here])
+        return values, errors
+
+    def _family(self, v: Place, w: Place, i: int) -> _Family:
+        return self.families[int(v.i[i]), int(v.j[i]), int(w.i[i]), int(w.j[i])]
+
+    def _add(self, key: tuple[int, ...], v: Reals, w: Reals, times: int) -> None:
+        """Certify a family of so many times, whose extreme weights are among v and w."""
+        ri, rj, pi, pj = key
+        moves_r, moves_p = ri != rj, pi != pj
+        together = self.shared and (ri, rj) == (pi, pj)
+        if moves_r and moves_p and not together:
+            self.families[key] = self._path(key)
+            return
+        x = v if moves_r else w
+        r, p = self.source.rewards.parts, self.source.kernels.parts
+        if isinstance(p[pi], np.ndarray) and self.space.n_states <= gain.SMALL:
+            line = certify_line(
+                self.space, (r[ri], r[rj]), (p[pi], p[pj]),
+                float(x.min()), float(x.max()), self.tol, self.warm,
+                most=min(max(_FEWEST, 2 * times), walks.MOST_SOLVES - self.solves),
+            )  # fmt: skip
+            self.solves += line.solves
+            require_solves(self.solves, self.tol)
+            if isinstance(line, Line) and np.isfinite(line.error).all():
+                self.warm = line.policy
+                self.families[key] = _OnALine(line, by_rewards=moves_r)
+                return
+        self.families[key] = self._path(key)
+
+    def _path(self, key: tuple[int, ...]) -> OnAPath:
+        path = Path(self.source, self.stops, self.tol, key, shared=self.shared, spent=self.solves)
+        found = path.certified()
+        self.solves += path.solves
+        return found
+
+
+def _alike(v: Place, w: Place) -> list[NDArray[np.int64]]:
+    """Return for each family the places of its times, rising."""
+    keys = (w.j, w.i, v.j, v.i)
+    if all((key == key[:1]).all() for key in keys):
+        return [np.arange(v.i.size)]
+    order = np.lexsort(keys)
+    new = np.zeros(order.size - 1, dtype=bool)
+    for key in keys:
+        new |= np.diff(key[order]) != 0
+    return np.split(order, np.flatnonzero(new) + 1)
+
+
+def _step_by_step(model: DriftingMDP, tol: float) -> GainCurve:
+    """Solve every model that differs from the one before, each from the policy before."""
+    if model.horizon > walks.MOST_SOLVES:
+        raise NotConverged(
+            f"this drift is no blend: all {model.horizon} models would have to be solved, "
+            f"{walks.MOST_SOLVES} at the most are",
+            field="optimal_gains",
+            fix="build the model from knots or as a blend, or take a shorter horizon",
+        )
+    starts, gains, errors = [], [], []
+    before, warm = None, None
+    for t in range(1, model.horizon + 1):
+        now = model.at(t)
+        if before is not None and before == now:
+            continue
+        found = gain.solve(model.space, now.rewards, now.transitions, tol=tol, warm=warm)
+        starts.append(t)
+        gains.append(found.gain)
+        errors.append(max(found.upper - found.gain, found.gain - found.lower))
+        before, warm = now, found.policy
+    times, values, widths = np.array(starts), np.array(gains), np.array(errors)
+
+    def evaluate(asked: Times) -> tuple[Reals, Reals]:
+        i = np.searchsorted(times, asked, side="right") - 1
+        return values[i], widths[i]
+
+    return GainCurve(model, evaluate, float(widths.max()), len(starts))
