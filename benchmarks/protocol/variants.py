@@ -6,8 +6,7 @@ from dataclasses import replace
 
 import windage as wd
 from benchmarks.protocol.configurations import Maker
-from windage.agents.multiscale import MultiScale
-from windage.agents.thinker import Constants
+from windage.agents.multiscale.multiscale import Constants, MultiScale
 from windage.confidence.scales import Weighing
 
 

@@ -15,24 +15,24 @@ from windage import _gymnasium
 __version__ = "0.1.0"
 
 _HOME = {
-    "BORL": "agents.borl",
+    "BORL": "agents.meta.borl",
     "Binned": "agents.binned",
     "Binner": "binning",
     "CallOrderError": "errors",
     "ConfidenceRegion": "confidence.confidence",
-    "DifferentialQ": "agents.diffq",
-    "Doubling": "agents.doubling",
+    "DifferentialQ": "agents.differential_q",
+    "Doubling": "agents.meta.doubling",
     "DriftingMDP": "models",
-    "Exp3P": "adversarial.exp3p",
+    "Exp3P": "adversarial",
     "GuaranteeWarning": "errors",
     "HorizonReached": "errors",
     "InputError": "errors",
     "JournalError": "errors",
-    "MASTER": "agents.master",
+    "MASTER": "agents.meta.master",
     "MDP": "models.mdp",
     "ModelError": "errors",
-    "MultiScale": "agents.multiscale",
-    "MultiScaleGuarded": "agents.guarded",
+    "MultiScale": "agents.multiscale.multiscale",
+    "MultiScaleGuarded": "agents.multiscale.guarded",
     "Noise": "models.noise",
     "NotConverged": "errors",
     "OptimisticModel": "confidence.evi",
@@ -42,17 +42,17 @@ _HOME = {
     "Regret": "regret",
     "RegretTerms": "regret_decomposition",
     "RestartedPSRL": "agents.psrl",
-    "RestartedUCRL2": "agents.restarts",
+    "RestartedUCRL2": "agents.optimistic.ucrl2",
     "SWPSRL": "agents.psrl",
-    "SWUCRL": "agents.ucrl2",
-    "SWUCRL2": "agents.swucrl2cw",
-    "SWUCRL2CW": "agents.swucrl2cw",
+    "SWUCRL": "agents.optimistic.ucrl2",
+    "SWUCRL2": "agents.optimistic.swucrl2cw",
+    "SWUCRL2CW": "agents.optimistic.swucrl2cw",
     "StateActions": "spaces",
     "StateError": "errors",
     "Study": "study.study",
-    "UCRL2": "agents.ucrl2",
-    "UCRL2B": "agents.ucrl2",
-    "VariationAwareUCRL": "agents.restarts",
+    "UCRL2": "agents.optimistic.ucrl2",
+    "UCRL2B": "agents.optimistic.ucrl2",
+    "VariationAwareUCRL": "agents.optimistic.ucrl2",
     "WindageError": "errors",
     "benchmark_gap": "oracle.comparator",
     "dynamic_regret": "regret",
@@ -157,18 +157,23 @@ if TYPE_CHECKING:
         simulate,
         testing,
     )
-    from windage.adversarial.exp3p import Exp3P
+    from windage.adversarial import Exp3P
     from windage.agents.binned import Binned
-    from windage.agents.borl import BORL
-    from windage.agents.diffq import DifferentialQ
-    from windage.agents.doubling import Doubling
-    from windage.agents.guarded import MultiScaleGuarded
-    from windage.agents.master import MASTER
-    from windage.agents.multiscale import MultiScale
+    from windage.agents.differential_q import DifferentialQ
+    from windage.agents.meta.borl import BORL
+    from windage.agents.meta.doubling import Doubling
+    from windage.agents.meta.master import MASTER
+    from windage.agents.multiscale.guarded import MultiScaleGuarded
+    from windage.agents.multiscale.multiscale import MultiScale
+    from windage.agents.optimistic.swucrl2cw import SWUCRL2, SWUCRL2CW
+    from windage.agents.optimistic.ucrl2 import (
+        SWUCRL,
+        UCRL2,
+        UCRL2B,
+        RestartedUCRL2,
+        VariationAwareUCRL,
+    )
     from windage.agents.psrl import PSRL, SWPSRL, RestartedPSRL
-    from windage.agents.restarts import RestartedUCRL2, VariationAwareUCRL
-    from windage.agents.swucrl2cw import SWUCRL2, SWUCRL2CW
-    from windage.agents.ucrl2 import SWUCRL, UCRL2, UCRL2B
     from windage.binning import Binner
     from windage.confidence.confidence import ConfidenceRegion
     from windage.confidence.evi import OptimisticModel, evi

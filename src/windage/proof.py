@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from windage import agents
-from windage.agents.hearing import quietly
-from windage.agents.swucrl2cw import SWUCRL2CW
+from windage.agents.optimistic.swucrl2cw import SWUCRL2CW
+from windage.agents.warning_capture import quietly
 from windage.errors import InputError
 from windage.models import DriftingMDP
 from windage.models.blend import Blend

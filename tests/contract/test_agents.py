@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import windage as wd
-from windage.agents.blob import Blob, pack, unpack
+from windage.agents.state import Blob, pack, unpack
 from windage.errors import InputError
 from windage.testing import check_agent
 

@@ -17,7 +17,7 @@ import pytest
 
 import windage as wd
 from tests.models import random_mdp
-from windage.agents.borl import BORL
+from windage.agents.meta.borl import BORL
 from windage.confidence.tuning import borl_grid
 from windage.rng import key, stream
 

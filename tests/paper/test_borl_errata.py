@@ -10,7 +10,7 @@ import pytest
 import windage as wd
 from tests.models import random_mdp
 from tests.paper.test_algorithm_3_borl import PlainExp3P, literal_grid
-from windage.agents.borl import BORL
+from windage.agents.meta.borl import BORL
 from windage.confidence.tuning import borl_grid
 
 pytestmark = pytest.mark.filterwarnings("ignore::windage.errors.GuaranteeWarning")

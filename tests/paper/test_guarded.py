@@ -17,7 +17,7 @@ import pytest
 
 import windage as wd
 from tests.paper.runs import best_values, ragged
-from windage.agents import guarded
+from windage.agents.multiscale import guarded
 
 EXACT = 1e-9
 DELTA = 0.05

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import windage as wd
-from windage.agents.hearing import listening
+from windage.agents.warning_capture import listening
 from windage.confidence.radii import Radii
 from windage.envs.peril import peril_replay
 from windage.oracle.comparator import finite_horizon

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import windage as wd
-from windage.agents.blob import Blob, pack, unpack
+from windage.agents.state import Blob, pack, unpack
 from windage.errors import CallOrderError, HorizonReached, InputError, StateError
 
 SPACE = wd.StateActions([2, 3], state_names=["low", "high"])
@@ -138,13 +138,13 @@ def test_states_survive_with_a_pending_decision():
 
 
 def test_damaged_states_are_refused():
-    blob = agent().state()
-    for wrong in (b"", b"x", blob[:-1], blob + b"x", blob[:40] + b"\0" + blob[41:], 7):
+    state = agent().state()
+    for wrong in (b"", b"x", state[:-1], state + b"x", state[:40] + b"\0" + state[41:], 7):
         with pytest.raises(StateError, match="state: "):
             wd.agents.restore(wrong)
     rng = np.random.default_rng(0)
-    for place in rng.integers(len(blob), size=200):
-        damaged = bytearray(blob)
+    for place in rng.integers(len(state), size=200):
+        damaged = bytearray(state)
         damaged[place] ^= 1 << rng.integers(8)
         with pytest.raises(StateError):
             wd.agents.restore(bytes(damaged))
@@ -191,18 +191,18 @@ def test_a_state_of_another_format_is_named_before_its_fields_are_read():
     import hashlib
     import struct
 
-    from windage.agents import blob
+    from windage.agents import state
 
     text = b'{"format": 99, "something": "new"}'
-    body = blob._MAGIC + struct.pack("<Q", len(text)) + text
+    body = state._MAGIC + struct.pack("<Q", len(text)) + text
     with pytest.raises(wd.StateError, match="format 99"):
         wd.agents.restore(body + hashlib.sha256(body).digest())
 
 
 def test_an_unknown_agent_in_a_state_is_a_damaged_state():
-    from windage.agents import blob
+    from windage.agents import state
 
-    data = blob.pack(blob.Blob("tomorrow", {}, {}, {}))
+    data = state.pack(state.Blob("tomorrow", {}, {}, {}))
     with pytest.raises(wd.StateError, match="tomorrow"):
         wd.agents.restore(data)
 

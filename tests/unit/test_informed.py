@@ -10,7 +10,7 @@ import pytest
 import windage as wd
 from tests.unit.test_drift import BUILDERS, SPACE, T
 from tests.unit.test_simulate import Slow, same
-from windage.agents import informed
+from windage.agents import baselines
 from windage.errors import InputError, StateError
 from windage.oracle import gain
 
@@ -80,7 +80,7 @@ def test_the_policy_of_the_time_before_is_the_start_of_the_next(monkeypatch):
     """Of equal policies the one in use is kept, so that nothing changes without need."""
     model = tied_bandit(200, 101)
     assert whole_table(make("oracle", model)).ravel().tolist() == [1] * 200
-    monkeypatch.setattr(informed, "_CELLS", 1)  # one model a piece
+    monkeypatch.setattr(baselines, "_CELLS", 1)  # one model a piece
     assert whole_table(make("oracle", model)).ravel().tolist() == [1] * 200
 
 
@@ -106,7 +106,7 @@ def test_kernels_are_held_a_few_at_a_time(monkeypatch):
         return solve_many(space, rewards, transitions, **options)
 
     monkeypatch.setattr(gain, "solve_many", counted)
-    monkeypatch.setattr(informed, "_CELLS", 5 * SPACE.n_pairs * SPACE.n_states)
+    monkeypatch.setattr(baselines, "_CELLS", 5 * SPACE.n_pairs * SPACE.n_states)
     assert whole_table(make("oracle", model)).tolist() == expected.tolist()
     assert max(held) == 5
     assert len(held) > 2
@@ -114,7 +114,7 @@ def test_kernels_are_held_a_few_at_a_time(monkeypatch):
 
 def test_a_table_of_many_states_is_short(monkeypatch):
     model = BUILDERS["knots"]()
-    monkeypatch.setattr(informed, "_TABLE", 7 * SPACE.n_states)
+    monkeypatch.setattr(baselines, "_TABLE", 7 * SPACE.n_states)
     agent = make("oracle", model)
     whole_table(agent)
     assert len(agent._table) <= 7

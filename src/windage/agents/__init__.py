@@ -8,27 +8,29 @@ from __future__ import annotations
 import inspect
 from typing import Any
 
-from windage.agents import own
+from windage.agents import plugins
+from windage.agents.bandits import DUCB, EXP3S, REXP3, SWUCB, UCB1
 from windage.agents.base import Agent
+from windage.agents.baselines import FiniteHorizonAgent, MyopicAgent, OracleAgent, RandomAgent
 from windage.agents.binned import Binned
-from windage.agents.blob import unpack
-from windage.agents.bob import BOB
-from windage.agents.borl import BORL
-from windage.agents.diffq import DifferentialQ
-from windage.agents.doubling import Doubling
-from windage.agents.guarded import MultiScaleGuarded
-from windage.agents.indices import DUCB, SWUCB, UCB1
-from windage.agents.informed import FiniteHorizonAgent, MyopicAgent, OracleAgent
-from windage.agents.known import Budgets, is_left_open
-from windage.agents.master import MASTER
-from windage.agents.multiscale import MultiScale
-from windage.agents.practical import PracticalSWUCRL2CW
+from windage.agents.differential_q import DifferentialQ
+from windage.agents.meta.bob import BOB
+from windage.agents.meta.borl import BORL
+from windage.agents.meta.doubling import Doubling
+from windage.agents.meta.master import MASTER
+from windage.agents.multiscale.guarded import MultiScaleGuarded
+from windage.agents.multiscale.multiscale import MultiScale
+from windage.agents.optimistic.swucrl2cw import SWUCRL2, SWUCRL2CW, PracticalSWUCRL2CW
+from windage.agents.optimistic.ucrl2 import (
+    SWUCRL,
+    UCRL2,
+    UCRL2B,
+    RestartedUCRL2,
+    VariationAwareUCRL,
+)
 from windage.agents.psrl import PSRL, SWPSRL, RestartedPSRL
-from windage.agents.restarts import RestartedUCRL2, VariationAwareUCRL
-from windage.agents.simple import RandomAgent
-from windage.agents.swucrl2cw import SWUCRL2, SWUCRL2CW
-from windage.agents.ucrl2 import SWUCRL, UCRL2, UCRL2B
-from windage.agents.weights import EXP3S, REXP3
+from windage.agents.state import unpack
+from windage.agents.tuning import Budgets, is_left_open
 from windage.errors import InputError, StateError
 from windage.spaces import StateActions
 from windage.validation import as_choice, require_parameter
@@ -88,7 +90,7 @@ def names() -> list[str]:
     >>> "random" in names()
     True
     """
-    return sorted({*_BY_ID, *own.installed()})
+    return sorted({*_BY_ID, *plugins.installed()})
 
 
 def make(
@@ -117,13 +119,13 @@ def make(
             )
     known = parameters(kind)
     for option in options:
-        if not (option == "seed" and own.is_own(kind)):
-            require_parameter(option, known, own.name_of(kind))
-    if own.is_own(kind):
+        if not (option == "seed" and plugins.is_own(kind)):
+            require_parameter(option, known, plugins.name_of(kind))
+    if plugins.is_own(kind):
         given = {"space": space, "horizon": horizon, "seed": options.pop("seed", 0)}
         known_of_it = {"budgets": budgets, "diameter": diameter}
         given |= {name: value for name, value in known_of_it.items() if value is not None}
-        found: Agent = own.build(kind, given, options)
+        found: Agent = plugins.build(kind, given, options)
         return found
     if "D" in kind.told:
         options["diameter"] = diameter
@@ -144,9 +146,9 @@ def facts(id: str | type[Any], model: Any, **options: Any) -> dict[str, Any]:  #
     given: dict[str, Any] = {}
     if "problem" in asks:
         given["problem"] = model
-    if own.is_own(kind):
-        needs |= {"B_r"} if "budgets" in own.parameters_of(kind) else set()
-        needs |= {"D"} if "diameter" in own.parameters_of(kind) else set()
+    if plugins.is_own(kind):
+        needs |= {"B_r"} if "budgets" in plugins.parameters_of(kind) else set()
+        needs |= {"D"} if "diameter" in plugins.parameters_of(kind) else set()
     if {"B_r", "B_p", "l"} & needs:
         given["budgets"] = model.budgets()
     if "D" in needs and is_left_open(options.get("window")):
@@ -173,12 +175,12 @@ def told(
     ()
     """
     kind = resolve(id)
-    if not own.is_own(kind):
+    if not plugins.is_own(kind):
         return kind.told_with(options, budgets)  # type: ignore[no-any-return]
     declared = getattr(kind, "told", None)
     if isinstance(declared, (tuple, list)):
         return tuple(declared)
-    asks = own.parameters_of(kind)
+    asks = plugins.parameters_of(kind)
     found: tuple[str, ...] = ("B_r", "B_p") if "budgets" in asks and budgets is not None else ()
     found += ("D",) if "diameter" in asks and diameter is not None else ()
     return found + (("the model",) if "problem" in asks else ())
@@ -201,23 +203,23 @@ def resolve(id: str | type[Any]) -> type[Any]:  # noqa: A002
     The current folder is searched for modules too. A class that is not there, or that cannot act
     and observe, is refused. A class is returned as it is.
 
-    >>> resolve("windage.agents.simple:RandomAgent").__name__
+    >>> resolve("windage.agents.baselines:RandomAgent").__name__
     'RandomAgent'
     """
     if isinstance(id, type):
-        return own.require_player(id)
+        return plugins.require_player(id)
     if isinstance(id, str) and ":" in id:
-        return own.load(id)
+        return plugins.load(id)
     if isinstance(id, str) and id in _BY_ID:
         return _BY_ID[id]  # without a look at all installed packages
     name = as_choice(id, "agent", names())
-    return _BY_ID[name] if name in _BY_ID else own.load(own.installed()[name])
+    return _BY_ID[name] if name in _BY_ID else plugins.load(plugins.installed()[name])
 
 
 def parameters(kind: type[Any]) -> dict[str, inspect.Parameter]:
     """Return the keyword arguments an agent can be made with, besides space and horizon."""
-    if own.is_own(kind):
-        known = own.parameters_of(kind)
+    if plugins.is_own(kind):
+        known = plugins.parameters_of(kind)
         return {
             n: p for n, p in known.items() if n not in ("space", "horizon", "budgets", "diameter")
         }

@@ -12,20 +12,24 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cached_property
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from numpy.typing import NDArray
 
-from windage.agents.blob import Blob, pack, unpack
 from windage.agents.fixed import fixed
-from windage.agents.hearing import quietly
-from windage.agents.known import Budgets, is_left_open
-from windage.agents.scale import Scale
+from windage.agents.reward_scale import LARGEST, Scale
+from windage.agents.state import Blob, pack, unpack
+from windage.agents.tuning import Budgets, is_left_open
+from windage.agents.warning_capture import quietly
 from windage.errors import CallOrderError, HorizonReached, InputError, StateError
 from windage.spaces import StateActions, as_space
 from windage.validation import as_horizon, as_integer, as_range, as_seed
 
-__all__ = ["Agent"]
+if TYPE_CHECKING:
+    from windage.kernels.play import Block
+    from windage.kernels.world import World
+
+__all__ = ["Agent", "LoopAgent"]
 
 
 @fixed("space", "horizon", "seed", "reward_range")
@@ -337,3 +341,51 @@ def _impossible() -> Iterator[None]:
             field="state",
             fix="restore the agent from another copy",
         ) from None
+
+
+class LoopAgent(Agent):
+    """What they share: kernels that choose, learn and play, and a clock inside their table.
+
+    A table is a NamedTuple of arrays and constants; its array `now` starts with the steps that were
+    learned from and the state the last one led to. Kernels stop before a reward outside its fields
+    `least` and `most`.
+    """
+
+    _table: Any
+
+    @staticmethod
+    @abstractmethod
+    def _kernels() -> tuple[Any, Any, Any]:
+        """Return the kernels that choose, learn and play."""
+
+    @property
+    def _largest(self) -> float:
+        return LARGEST
+
+    def _choose(self, state: int) -> int:
+        choose, _, _ = self._kernels()
+        return int(self.space.action_of[choose(self._table, self.t, state)])
+
+    def _learn(self, state: int, action: int, reward: float, s_next: int) -> None:
+        _, learn, _ = self._kernels()
+        learn(self._table, state, self.space.pair(state, action), reward, s_next)
+        self._look_back()
+
+    def play(self, world: World, state: int, block: Block) -> int:
+        """Play a whole block in one compiled loop; returns the state it ends in."""
+        _, _, play = self._kernels()
+        after, n = play(self._table, world, state, self.t, *block.columns)
+        self._look_back()
+        if n < block.states.size:
+            raise self._scale.refusal(float(block.rewards[n]), self.t + n)
+        return int(after)
+
+    def _look_back(self) -> None:
+        """Say what is to be said of the steps that were just learned from."""
+
+    def _reached(self) -> tuple[int, int | None]:
+        steps, state = self._table.now[:2].tolist()
+        return steps + 1, state if steps > 0 else None
+
+    def _restored(self, values: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
+        self._table.now[:2] = self.t - 1, self.last_state or 0

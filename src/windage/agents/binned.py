@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from windage.agents.base import Agent
-from windage.agents.blob import Blob, pack, unpack
+from windage.agents.state import Blob, pack, unpack
 from windage.binning import Binner
 from windage.errors import InputError, StateError, WindageError
 from windage.validation import shown

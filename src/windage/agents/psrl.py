@@ -14,12 +14,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from windage.agents.episodic import EpisodicAgent
 from windage.agents.fixed import fixed
-from windage.agents.known import Budgets
-from windage.agents.memories import Restarted, Windowed
-from windage.agents.pace import Pace
-from windage.agents.tuned import chosen, tunings
+from windage.agents.optimistic.episodic import EpisodicAgent, Pace
+from windage.agents.optimistic.ucrl2 import Restarted, Windowed
+from windage.agents.tuning import Budgets, chosen, tunings
 from windage.confidence import tuning
 from windage.confidence.confidence import blank_plan
 from windage.spaces import StateActions, as_space

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from windage.agents.base import Agent
-from windage.agents.episodic import EpisodicAgent
-from windage.agents.relay import Relay
+from windage.agents.meta.delegating import Relay
+from windage.agents.optimistic.episodic import EpisodicAgent
 
 __all__ = ["Steps", "replay"]
 

@@ -15,7 +15,7 @@ from windage.cli.progress import Progress
 from windage.cli.tables import print_table, print_text
 
 if TYPE_CHECKING:
-    from windage.agents.explain import ActionReport, Explanation
+    from windage.agents.optimistic.explanation import ActionReport, Explanation
     from windage.study.manifest import Manifest
     from windage.study.replay import Moment
 
@@ -140,7 +140,7 @@ def _memory(moment: Moment) -> list[int]:
 
 def _learner(known: Any) -> Explanation | None:
     """Return the explanation of whoever acts: a master's is that of its learner."""
-    from windage.agents.explain import Explanation
+    from windage.agents.optimistic.explanation import Explanation
 
     while known is not None and not isinstance(known, Explanation):
         known = getattr(known, "learner", None)

@@ -30,7 +30,7 @@ LONGEST = 8  # steps a plan of a small model lasts
 
 
 class MultiScale(NamedTuple):
-    """Belief, policy, epoch; `windage.agents.multiscale` makes one."""
+    """Belief, policy, epoch; `windage.agents.multiscale.multiscale` makes one."""
 
     belief: Belief
     policy: NDArray[np.int64]  # [S] as pairs

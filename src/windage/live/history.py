@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from windage.agents import Agent, Doubling
-from windage.agents.episodic import EpisodicAgent
+from windage.agents.optimistic.episodic import EpisodicAgent
 from windage.agents.replay import Steps, replay
 from windage.errors import StateError
 from windage.live.events import CONFIGURED, CREATED

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from windage.agents import Agent, Doubling
-from windage.agents.explain import ActionReport, Explanation
-from windage.agents.relay import Relay
+from windage.agents.meta.delegating import Relay
+from windage.agents.optimistic.explanation import ActionReport, Explanation
 from windage.errors import InputError
 from windage.live.decisions import by_number
 from windage.live.events import DECIDED, Event

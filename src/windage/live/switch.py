@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from windage.agents import Agent, Doubling
-from windage.agents.episodic import EpisodicAgent
-from windage.agents.optimistic import OptimisticAgent
+from windage.agents.optimistic.base import OptimisticAgent
+from windage.agents.optimistic.episodic import EpisodicAgent
 from windage.agents.replay import replay
 from windage.errors import CallOrderError, InputError
 from windage.live.history import Base, History, Life, carry, history

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from windage.agents.episodic import EpisodicAgent
+from windage.agents.optimistic.episodic import EpisodicAgent
 from windage.errors import InputError
 from windage.spaces import StateActions
 from windage.validation import as_integer, shown

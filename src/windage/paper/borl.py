@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 import windage as wd
 from windage import adversarial
-from windage.agents.borl import BORL
-from windage.agents.swucrl2cw import SWUCRL2CW
+from windage.agents.meta.borl import BORL
+from windage.agents.optimistic.swucrl2cw import SWUCRL2CW
 from windage.confidence import tuning
 from windage.kernels.play import Block
 from windage.models import DriftingMDP

@@ -12,7 +12,7 @@ from matplotlib.patches import Circle, FancyArrowPatch, Patch
 from numpy.typing import NDArray
 
 import windage as wd
-from windage.agents.borl import BORL
+from windage.agents.meta.borl import BORL
 from windage.envs.peril import peril_replay
 from windage.models.mdp import MDP
 from windage.paper.drawing import COLOURS, GREY

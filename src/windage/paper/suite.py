@@ -7,8 +7,8 @@ from typing import Any
 
 import windage as wd
 from windage import agents
-from windage.agents.hearing import listening
-from windage.agents.swucrl2cw import SWUCRL2CW
+from windage.agents.optimistic.swucrl2cw import SWUCRL2CW
+from windage.agents.warning_capture import listening
 from windage.confidence.radii import Radii
 from windage.models import DriftingMDP
 from windage.paper.result import Effort

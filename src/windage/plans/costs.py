@@ -9,7 +9,7 @@ minute to the first run of an installation.
 
 from __future__ import annotations
 
-from windage.agents.episodic import LOG_ROWS
+from windage.agents.optimistic.episodic import LOG_ROWS
 from windage.confidence.confidence import has_grid
 from windage.confidence.window import _BATCH, _CELLS, _slots
 from windage.spaces import StateActions

@@ -11,7 +11,7 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter, PercentFormatter
 from numpy.typing import NDArray
 
-from windage.agents.forgetting import Forgetting
+from windage.agents.multiscale.explanation import Forgetting
 from windage.errors import InputError
 from windage.report.panels import COLOURS, GREY, describe, number, page, plain, steps, time_axis
 

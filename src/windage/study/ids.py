@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from windage import agents, envs
-from windage.agents import own
+from windage.agents import plugins
 from windage.errors import InputError, StateError
 
 __all__ = [
@@ -38,7 +38,7 @@ def environment_parameters(id: str, field: str) -> dict[str, Any]:  # noqa: A002
 def agent_parameters(id: str, field: str) -> dict[str, Any]:  # noqa: A002
     """Return the parameters a study may set of an agent and their defaults."""
     known = agents.parameters(agent_kind(id, field))
-    return {name: p.default for name, p in known.items() if name not in own.GIVEN}
+    return {name: p.default for name, p in known.items() if name not in plugins.GIVEN}
 
 
 def agent_kind(id: str, field: str) -> Any:  # noqa: A002
@@ -53,7 +53,7 @@ def versioned(id: str) -> str:  # noqa: A002
 
 def world_kind(id: str, field: str) -> Callable[..., Any]:  # noqa: A002
     """Return the class or function that makes a world of one's own."""
-    found = _named(lambda: own.imported(id), field)
+    found = _named(lambda: plugins.imported(id), field)
     if not callable(found):
         raise InputError(f"{id!r} makes nothing", field=field, fix="name a class or a function")
     made: Callable[..., Any] = found

@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 
 from windage import agents, envs
-from windage.agents import own
+from windage.agents import plugins
 from windage.errors import InputError, StateError, WindageError
 from windage.models import DriftingMDP
 from windage.models.files import fingerprint, load
@@ -108,8 +108,8 @@ class Player(msgspec.Struct, frozen=True):
         """Return a new agent for a run in this world."""
         kind = agent_kind(self.id, "agent")
         require_same_source(kind, self.id, self.digest)
-        if own.is_own(kind):
-            return own.build(kind, _own_arguments(kind, world, seed), self.parameters)
+        if plugins.is_own(kind):
+            return plugins.build(kind, _own_arguments(kind, world, seed), self.parameters)
         given: dict[str, Any] = {"space": None, "horizon": world.horizon, "seed": seed}
         options = kind._options(self.parameters | given)
         if "problem" in agents.parameters(kind):
@@ -126,9 +126,9 @@ def resolve(
     """Return an agent as data, tuned to a world where its options say so; it can be made."""
     kind = agent_kind(id, "id")
     digest = "" if kind.__module__.startswith("windage.") else source_digest(kind)
-    if own.is_own(kind):
+    if plugins.is_own(kind):
         arguments = _own_arguments(kind, world, 0)
-        time_of(own.build(kind, arguments, options))
+        time_of(plugins.build(kind, arguments, options))
         given = {name: arguments.get(name) for name in ("budgets", "diameter")}
         return Player(id, options, digest, _told(kind, given))
     facts = agents.facts(kind, world, **options) if isinstance(world, DriftingMDP) else {}

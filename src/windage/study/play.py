@@ -19,8 +19,8 @@ import numpy as np
 import polars as pl
 
 from windage import envs
-from windage.agents.hearing import listening
-from windage.agents.raised import in_words
+from windage.agents.plugins import in_words
+from windage.agents.warning_capture import listening
 from windage.errors import StateError, WindageError
 from windage.models import DriftingMDP
 from windage.regret import gain_sums

@@ -14,7 +14,7 @@ import msgspec
 
 from windage import errors
 from windage.agents.base import Agent
-from windage.agents.hearing import listening
+from windage.agents.warning_capture import listening
 from windage.errors import StateError, WindageError
 from windage.models import DriftingMDP
 from windage.simulate import run as run_agent

@@ -19,7 +19,7 @@ from typing import Any
 
 import msgspec
 
-from windage.agents import own
+from windage.agents import plugins
 from windage.atomic_io import as_path
 from windage.errors import InputError, WindageError
 from windage.study import ids, kinds
@@ -262,7 +262,7 @@ def _id(table: dict[str, Any], place: str, parameters: Callable[[str, str], dict
     id = as_name(table["id"], f"{place}.id")  # noqa: A001
     known = parameters(id, f"{place}.id")
     for name in table:
-        if name in (*own.GIVEN, *_AT_THE_TOP) and name not in known:
+        if name in (*plugins.GIVEN, *_AT_THE_TOP) and name not in known:
             raise InputError(
                 "is given by the study itself",
                 field=f"{place}.{name}",

@@ -17,7 +17,7 @@ import numpy as np
 
 from windage import agents
 from windage.agents.base import Agent
-from windage.agents.known import Budgets
+from windage.agents.tuning import Budgets
 from windage.errors import GuaranteeWarning, InputError, ParameterWarning
 from windage.models import DriftingMDP
 from windage.models.mdp import MDP

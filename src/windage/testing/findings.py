@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from windage.agents.base import Agent
-from windage.agents.raised import in_words
+from windage.agents.plugins import in_words
 from windage.testing.agents import TWINS, Maker, agent_checks
 from windage.testing.playing import NotOffered
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from windage.agents.simple import RandomAgent
+from windage.agents.baselines import RandomAgent
 from windage.errors import InputError, ModelError
 from windage.models import DriftingMDP
 from windage.models.mdp import MDP

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import windage as wd
 from tests.models import random_mdp
-from windage.agents.borl import BORL
+from windage.agents.meta.borl import BORL
 
 SPACE = wd.StateActions([2, 3, 1])
 T, H = 300, 40

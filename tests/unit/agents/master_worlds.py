@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import windage as wd
 from tests.models import random_mdp
-from windage.agents.master import MASTER
+from windage.agents.meta.master import MASTER
 
 SPACE = wd.StateActions([2, 3, 1])
 TIGHT = wd.Radii.ucrl2().scaled(0.01)

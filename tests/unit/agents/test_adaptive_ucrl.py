@@ -9,8 +9,8 @@ import pytest
 
 import windage as wd
 from tests.models import random_mdp
-from windage.agents.hearing import quietly
-from windage.agents.ucrl2 import AdaptiveUCRL
+from windage.agents.optimistic.ucrl2 import AdaptiveUCRL
+from windage.agents.warning_capture import quietly
 from windage.errors import InputError, StateError
 from windage.kernels.rules import PLANNED
 

@@ -125,7 +125,7 @@ def test_an_interrupt_between_learning_and_clock_is_made_good(kind, monkeypatch)
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_impossible_saved_values_are_refused(kind):
-    from windage.agents.blob import Blob, pack, unpack
+    from windage.agents.state import Blob, pack, unpack
 
     T = 300
     agent = quiet(kind, T, None)

@@ -15,7 +15,7 @@ import pytest
 import windage as wd
 from tests.models import random_mdp
 from windage import adversarial
-from windage.agents.borl import BORL
+from windage.agents.meta.borl import BORL
 from windage.rng import stream
 from windage.simulators import Simulator
 from windage.testing import check_agent
@@ -176,7 +176,7 @@ def test_blocks_in_columns():
     assert blocks.probabilities.shape == (8, 3)
     assert blocks.probabilities.sum(axis=1) == pytest.approx(np.ones(8), abs=1e-12)
     assert blocks.probabilities[0].tolist() == pytest.approx([1 / 3] * 3, abs=1e-15)
-    assert repr(blocks) == "Blocks(8 of 40 steps)"
+    assert repr(blocks) == "BlockLog(8 of 40 steps)"
     for i, block in enumerate(blocks):
         steps = H if i < 7 else T - 7 * H
         assert (block.start, block.length, block.arm) == (1 + H * i, steps, blocks.arm[i])

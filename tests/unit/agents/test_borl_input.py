@@ -10,7 +10,7 @@ import pytest
 
 import windage as wd
 from tests.unit.agents.borl_worlds import MODEL, SPACE, T, drifting, make
-from windage.agents.borl import BORL
+from windage.agents.meta.borl import BORL
 from windage.errors import CallOrderError, HorizonReached, InputError, ModelError
 
 pytestmark = [

@@ -9,8 +9,8 @@ import pytest
 
 import windage as wd
 from tests.unit.agents.borl_worlds import MODEL, SPACE, T, make
-from windage.agents.blob import Blob, pack, unpack
-from windage.agents.borl import BORL
+from windage.agents.meta.borl import BORL
+from windage.agents.state import Blob, pack, unpack
 from windage.errors import StateError
 
 pytestmark = [

@@ -9,7 +9,7 @@ import pytest
 
 import windage as wd
 from tests.unit.agents.borl_worlds import SPACE, T, make
-from windage.agents.borl import BORL
+from windage.agents.meta.borl import BORL
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::windage.errors.GuaranteeWarning"),

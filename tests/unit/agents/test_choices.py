@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from windage import adversarial
-from windage.agents.choices import Choices
+from windage.agents.meta.delegating import Choices
 from windage.errors import ModelError, ParameterWarning
 from windage.rng import stream
 

@@ -16,7 +16,7 @@ import pytest
 
 import windage as wd
 from tests.conftest import RELIABILITY
-from windage.agents.hearing import _heard, quietly
+from windage.agents.warning_capture import _heard, quietly
 from windage.simulate import Simulator
 
 pytestmark = [

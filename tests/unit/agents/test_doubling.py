@@ -7,7 +7,7 @@ import pytest
 
 import windage as wd
 from tests.models import random_mdp
-from windage.agents.blob import Blob, pack, unpack
+from windage.agents.state import Blob, pack, unpack
 from windage.errors import InputError, StateError
 
 SPACE = wd.StateActions([2, 3, 1])

@@ -11,9 +11,8 @@ from scipy.stats import binomtest
 
 import windage as wd
 from tests.unit.agents.master_worlds import FIRING, OFF, SPACE, TIGHT, drifting, made
-from windage.agents.alarms import Restart, Restarts
-from windage.agents.master import MASTER
-from windage.agents.ucrl2 import AdaptiveUCRL
+from windage.agents.meta.master import MASTER, Restart, Restarts
+from windage.agents.optimistic.ucrl2 import AdaptiveUCRL
 from windage.errors import CallOrderError, InputError, ParameterWarning
 from windage.kernels.random import uniform
 from windage.rng import key

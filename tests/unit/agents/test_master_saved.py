@@ -7,10 +7,9 @@ import pytest
 
 import windage as wd
 from tests.unit.agents.master_worlds import FIRING, SPACE, TIGHT, drifting, made
-from windage.agents.alarms import Restarts
-from windage.agents.blob import Blob, pack, unpack
-from windage.agents.master import MASTER
-from windage.agents.ucrl2 import AdaptiveUCRL
+from windage.agents.meta.master import MASTER, Restarts
+from windage.agents.optimistic.ucrl2 import AdaptiveUCRL
+from windage.agents.state import Blob, pack, unpack
 from windage.errors import HorizonReached, StateError
 from windage.testing import check_agent
 

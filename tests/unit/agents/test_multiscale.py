@@ -285,7 +285,7 @@ class TestState:
         "scales.pairs", "scales.legacy",
     ])  # fmt: skip
     def test_damage_is_refused(self, name):
-        from windage.agents.blob import pack, unpack
+        from windage.agents.state import pack, unpack
 
         agent = wd.MultiScale(SPACE, horizon=300)
         wd.run(world(300), agent, seed=1, steps=200)
@@ -311,7 +311,7 @@ class TestState:
             kind.from_state(agent.state())
 
     def test_a_state_that_does_not_say_its_constants_is_refused(self):
-        from windage.agents.blob import pack, unpack
+        from windage.agents.state import pack, unpack
 
         agent = wd.MultiScale(SPACE, horizon=300)
         wd.run(world(300), agent, seed=1, steps=200)

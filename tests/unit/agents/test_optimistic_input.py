@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import windage as wd
-from windage.agents import blob as blobs
-from windage.agents.blob import Blob, pack, unpack
+from windage.agents import state as blobs
+from windage.agents.state import Blob, pack, unpack
 from windage.errors import (
     CallOrderError,
     GuaranteeWarning,
@@ -242,7 +242,7 @@ def test_the_old_policy_is_not_played_on_when_planning_failed(warm, window, monk
 
     An episode that is due and cannot be planned stays due, also after a restart and in a run.
     """
-    monkeypatch.setattr("windage.agents.pace.SWEEPS", 500)
+    monkeypatch.setattr("windage.agents.optimistic.episodic.SWEEPS", 500)
     space = wd.StateActions([1, 1])
     agent = wd.SWUCRL2CW(
         space, horizon=100, window=window, widening=0.0, radii=wd.Radii.paper().scaled(0.0),
@@ -269,7 +269,7 @@ def test_the_old_policy_is_not_played_on_when_planning_failed(warm, window, monk
 @pytest.mark.parametrize("warm", [False, True])
 def test_no_state_is_played_with_a_plan_that_failed(warm, monkeypatch):
     """Asked in a state whose own count is not used up, the agent fails as well, always alike."""
-    monkeypatch.setattr("windage.agents.pace.SWEEPS", 500)
+    monkeypatch.setattr("windage.agents.optimistic.episodic.SWEEPS", 500)
     agent = wd.SWUCRL2CW(
         wd.StateActions([1, 1, 2]), horizon=100, window=90, widening=0.0,
         radii=wd.Radii.paper().scaled(0.0), warm_start=warm,

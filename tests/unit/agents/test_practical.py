@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import windage as wd
-from windage.agents.practical import SLACK, PracticalSWUCRL2CW
+from windage.agents.optimistic.swucrl2cw import SLACK, PracticalSWUCRL2CW
 from windage.confidence import tuning
 from windage.errors import InputError
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from windage.agents.recent import Recent
+from windage.agents.meta.delegating import Recent
 from windage.errors import ModelError
 
 

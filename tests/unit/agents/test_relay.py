@@ -12,8 +12,8 @@ import pytest
 
 import windage as wd
 from tests.models import random_mdp
-from windage.agents.blob import Blob, pack, unpack
-from windage.agents.relay import Relay
+from windage.agents.meta.delegating import Relay
+from windage.agents.state import Blob, pack, unpack
 from windage.errors import InputError, StateError
 
 pytestmark = pytest.mark.filterwarnings("ignore::windage.errors.GuaranteeWarning")

@@ -11,7 +11,7 @@ import pytest
 import windage as wd
 from tests.models import literal_budgets, random_mdp
 from tests.unit.agents.test_optimistic_literal import Literal, over_pairs, ucrl2_radii
-from windage.agents.memories import cubic_restarts, restart_times
+from windage.agents.optimistic.ucrl2 import cubic_restarts, restart_times
 
 T = 400
 SPACE = wd.StateActions([2, 3, 1])

@@ -7,7 +7,7 @@ import pytest
 from matplotlib.collections import PolyCollection
 
 import windage as wd
-from windage.agents.forgetting import Forgetting
+from windage.agents.multiscale.explanation import Forgetting
 from windage.report import forgetting_figure
 
 

@@ -9,7 +9,7 @@ from concurrent.futures import BrokenExecutor
 from pathlib import Path
 
 import windage as wd
-from windage.agents.hearing import warn
+from windage.agents.warning_capture import warn
 
 
 class Plain:

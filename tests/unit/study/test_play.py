@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import windage as wd
-from windage.agents.hearing import listening
+from windage.agents.warning_capture import listening
 from windage.study import columns
 from windage.study.planning import plan
 from windage.study.play import Stopped, gains_of, play, solve

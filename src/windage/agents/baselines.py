@@ -1,0 +1,238 @@
+"""Baselines: the oracle, finite-horizon and myopic agents, which see the model, and random play."""
+
+from __future__ import annotations
+
+import functools
+from abc import abstractmethod
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from windage.agents.base import Agent
+from windage.agents.fixed import fixed
+from windage.agents.state import unpack
+from windage.errors import InputError, StateError
+from windage.models import Blend, DriftingMDP
+from windage.models.files import fingerprint
+from windage.oracle import comparator, gain
+from windage.rng import key
+from windage.spaces import StateActions
+
+if TYPE_CHECKING:
+    from windage.kernels.play import Block
+    from windage.kernels.world import World
+
+__all__ = ["FiniteHorizonAgent", "InformedAgent", "MyopicAgent", "OracleAgent", "RandomAgent"]
+
+
+class RandomAgent(Agent):
+    """Plays every action of a state with equal probability.
+
+    Examples
+    --------
+    >>> agent = RandomAgent(StateActions([2, 3]), horizon=10, seed=1)
+    >>> action = agent.act(1)
+    >>> agent.observe(1, action, reward=0.5, s_next=0)
+    >>> agent.t
+    2
+    """
+
+    id: ClassVar[str] = "random"
+
+    def __init__(self, space: StateActions, **options: Any) -> None:
+        super().__init__(space, **options)
+        self._key = key(self.seed, "agents.random")
+
+    def _choose(self, state: int) -> int:
+        from windage.kernels.play import uniform_action
+
+        return int(uniform_action(self._key, self.t, self.space.counts[state]))
+
+    def play(self, world: World, state: int, block: Block) -> int:
+        """Play a whole block in one compiled loop; returns the state it ends in."""
+        from windage.kernels.play import play_uniform
+
+        return int(
+            play_uniform(
+                world,
+                self.space.offsets,
+                self.space.counts,
+                self._key,
+                state,
+                self.t,
+                *block.columns,
+            )
+        )
+
+
+Policies = NDArray[np.int64]
+
+_STRETCH = 1 << 8
+"""So many times are looked at together; finding a first policy from nowhere is a small part."""
+
+_TABLE = 1 << 24
+_CELLS = 1 << 22
+"""The largest table of policies, and the most numbers of kernels held at a time."""
+
+
+@fixed("problem")
+class InformedAgent(Agent):
+    """An agent that is told the model it acts in.
+
+    Parameters
+    ----------
+    space
+        States and actions.
+    problem
+        The model; it is not part of the saved state, which only remembers which one it was.
+    options
+        Those of every agent: `horizon`, `seed`, `reward_range`.
+    """
+
+    told: ClassVar[tuple[str, ...]] = ("the model",)
+
+    def __init__(
+        self, space: StateActions, *, problem: DriftingMDP | None = None, **options: Any
+    ) -> None:
+        super().__init__(space, **options)
+        if not isinstance(problem, DriftingMDP):
+            raise InputError(
+                f"{problem!r} is not a DriftingMDP",
+                field="problem",
+                fix="pass problem=model, the model the agent will act in",
+            )
+        if problem.space != space or problem.horizon < self.horizon:
+            raise InputError(
+                f"{problem!r} does not cover {space!r} up to t = {self.horizon}",
+                field="problem",
+                fix="pass the model the agent will act in",
+            )
+        self.problem = problem
+        self._length = max(1, min(_STRETCH, _TABLE // space.n_states))
+        self._first, self._table = 0, np.empty((0, space.n_states), dtype=np.int64)
+
+    @classmethod
+    def from_state(cls, data: bytes, **given: Any) -> Self:
+        """Return the agent that `state` saved; the model must be given again as `problem`."""
+        problem = given.get("problem")
+        configuration = unpack(data).configuration
+        if problem is None or fingerprint(problem) != configuration.get("fingerprint"):
+            raise StateError(
+                "the model is missing" if problem is None else "this is not the model it saw",
+                field="problem",
+                fix="pass the model the agent was made with",
+            )
+        return super().from_state(data, **given)
+
+    def configuration(self) -> dict[str, Any]:
+        """Return the arguments this agent was made with, the model as its fingerprint."""
+        return super().configuration() | {"fingerprint": fingerprint(self.problem)}
+
+    @classmethod
+    def _options(cls, configuration: dict[str, Any]) -> dict[str, Any]:
+        return {name: value for name, value in configuration.items() if name != "fingerprint"}
+
+    def play(self, world: World, state: int, block: Block) -> int:
+        """Play a whole block in one compiled loop; returns the state it ends in."""
+        from windage.kernels.play import play_policies
+
+        t, done = self.t, 0
+        while done < block.states.size:
+            first, table = self._stretch(t)
+            n = min(first + len(table) - t, block.states.size - done)
+            part = (array[done : done + n] for array in block.columns)
+            state = int(play_policies(world, table, first, state, t, *part))
+            t, done = t + n, done + n
+        return state
+
+    def _choose(self, state: int) -> int:
+        first, table = self._stretch(self.t)
+        return int(self.space.action_of[table[self.t - first, state]])
+
+    def _stretch(self, t: int) -> tuple[int, Policies]:
+        """Return the stretch of the grid that holds t: its first time and its policies."""
+        first = t - (t - 1) % self._length
+        if self._first != first:
+            last = min(first + self._length - 1, self.horizon)
+            self._first, self._table = first, self._policies(first, last)
+        return self._first, self._table
+
+    @abstractmethod
+    def _policies(self, first: int, last: int) -> Policies:
+        """Return the pair to play at each time of a stretch and in each state."""
+
+
+class OracleAgent(InformedAgent):
+    """Plays at every t a policy that is optimal for the frozen model M_t.
+
+    Its mean reward need not reach rho*_t: the policy changes before its chain has settled.
+    """
+
+    id: ClassVar[str] = "oracle"
+    bound: ClassVar[str] = "small: only what changing policies costs"
+
+    def _policies(self, first: int, last: int) -> Policies:
+        changed = np.concatenate([[True], self._moved(first, last)])
+        times = first + np.flatnonzero(changed)
+        kernel = self.problem.source.at(first)[1]
+        cells = kernel.size if isinstance(kernel, np.ndarray) else kernel.nnz
+        piece = max(1, _CELLS // max(cells, 1))
+        found: list[Policies] = []
+        for begin in range(0, times.size, piece):
+            found += self._solved(times[begin : begin + piece], found[-1] if found else None)
+        policies = np.stack(found) + self.space.offsets[:-1]
+        return np.ascontiguousarray(policies[np.cumsum(changed) - 1])
+
+    def _moved(self, first: int, last: int) -> NDArray[np.bool_]:
+        r, p = self.problem.source.variations(first, last)
+        return (r > 0) | (p > 0)
+
+    def _solved(self, times: NDArray[np.int64], warm: Policies | None) -> list[Policies]:
+        """Return the policies of some times, each found from the one before."""
+        models = [self.problem.source.at(int(t)) for t in times]
+        kernels = [kernel for _, kernel in models]
+        found = gain.solve_many(
+            self.space,
+            np.array([rewards for rewards, _ in models]),
+            np.array(kernels) if isinstance(kernels[0], np.ndarray) else kernels,
+            tol=1e-6,
+            warm=warm,
+        )
+        return [one.policy for one in found]
+
+
+class FiniteHorizonAgent(InformedAgent):
+    """Plays the policy that earns the most until T, over all policies: the true optimum.
+
+    It is found by dynamic programming backwards from T and kept as a table of T x S actions.
+    """
+
+    id: ClassVar[str] = "finite-horizon"
+    bound: ClassVar[str] = "the least of all; it may be negative"
+
+    @functools.cached_property
+    def _optimum(self) -> comparator.FiniteHorizon:
+        return comparator.finite_horizon(
+            self.space, self.problem.source.at, self.horizon, policy=True
+        )
+
+    def _policies(self, first: int, last: int) -> Policies:
+        actions = self._optimum.policy
+        return actions[first - 1 : last].astype(np.int64) + self.space.offsets[:-1]
+
+
+class MyopicAgent(InformedAgent):
+    """Plays in every state the action with the largest mean reward now, the first if several."""
+
+    id: ClassVar[str] = "myopic"
+
+    def _policies(self, first: int, last: int) -> Policies:
+        return np.stack([self._greedy(t) for t in range(first, last + 1)])
+
+    def _greedy(self, t: int) -> NDArray[np.int64]:
+        source, space = self.problem.source, self.space
+        rewards = source.rewards.at(t) if isinstance(source, Blend) else source.at(t)[0]
+        best = np.maximum.reduceat(rewards, space.offsets[:-1])
+        pairs = np.flatnonzero(rewards == best[space.state_of])
+        return pairs[np.searchsorted(pairs, space.offsets[:-1])]

@@ -1,0 +1,1 @@
+"""Agents that run other agents: in blocks, in copies, or for ever."""

@@ -1,0 +1,1 @@
+"""Learners that weigh many windows at once."""

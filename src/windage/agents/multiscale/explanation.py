@@ -1,0 +1,204 @@
+"""How fast a world forgets, and why an action was tried, as a multi-scale learner tells it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from windage.agents.episodes import Episode
+from windage.agents.meta.borl import BorlExplanation
+from windage.errors import CallOrderError
+from windage.validation import as_choice
+
+if TYPE_CHECKING:
+    from windage.confidence.scales import Scales
+    from windage.kernels.multiscale import MultiScale as Kernel
+
+__all__ = [
+    "BelievedAction",
+    "Forgetting",
+    "GuardedExplanation",
+    "MultiScaleExplanation",
+    "explained",
+]
+
+
+@dataclass(frozen=True)
+class Forgetting:
+    """How much each window has counted, through time, in the world as a whole.
+
+    Attributes
+    ----------
+    windows
+        W_1 < ... < W_K; the last is all history.
+    times
+        When the weights were looked at.
+    transitions, rewards
+        [time, window] weights, each row sums to 1.
+    """
+
+    windows: tuple[int, ...]
+    times: NDArray[np.int64]
+    transitions: NDArray[np.float64]
+    rewards: NDArray[np.float64]
+
+    def mean(self, kind: str) -> NDArray[np.float64]:
+        """Return how many of the last steps count, for "transitions" or "rewards", at each time."""
+        weights = getattr(self, as_choice(kind, "kind", ("transitions", "rewards")))
+        reach = np.minimum(np.array(self.windows), np.maximum(1, self.times[:, None] - 1))
+        return np.asarray((weights * reach).sum(axis=1))
+
+
+@dataclass(frozen=True)
+class BelievedAction:
+    """One action of the state that was asked about.
+
+    `value` = `mean_reward` + `hope` + `expected`: what it is believed to pay, what is hoped for on
+    top because it is not known well enough, and the bias expected of the next state, in units of
+    the rewards. `visits` counts all history; `transition_memory` and `reward_memory` say how many
+    of the last steps count for this pair, `transition_samples` and `reward_samples` how many of its
+    own samples that leaves.
+    """
+
+    action: int
+    name: str
+    visits: int
+    transition_memory: float
+    reward_memory: float
+    transition_samples: float
+    reward_samples: float
+    mean_reward: float
+    hope: float
+    expected: float
+    value: float
+    chosen: bool
+
+    @property
+    def known_value(self) -> float:
+        """What it is worth without hope."""
+        return self.value - self.hope
+
+
+@dataclass(frozen=True)
+class MultiScaleExplanation:
+    """All actions of one state, as the learner sees them now, under the bias of its last plan."""
+
+    state: int
+    state_name: str
+    epoch: int
+    start: int
+    gain: float
+    actions: tuple[BelievedAction, ...]
+
+    @property
+    def reason(self) -> str:
+        """Why the chosen action is played, in words."""
+        played = next(a for a in self.actions if a.chosen)
+        known = max(self.actions, key=lambda a: a.known_value)
+        if known.chosen:
+            return f"{played.name} is the best by what is known"
+        hoped = max(self.actions, key=lambda a: a.value)
+        if hoped.chosen:
+            return (
+                f"{played.name} is tried: {known.name} is better by what is known, by "
+                f"{known.known_value - played.known_value:.3g}, but {played.name} rests on "
+                f"{played.reward_samples:.0f} recent samples against {known.reward_samples:.0f}, "
+                f"and may be worth {played.hope - known.hope:.3g} more than is known"
+            )
+        return f"{played.name} was the best when last planned; what was seen since speaks against"
+
+    def __str__(self) -> str:
+        head = (
+            f"{self.state_name}: epoch {self.epoch}, since t = {self.start}; "
+            f"planned gain {self.gain:.4g}"
+        )
+        names = [f"{a.name}{' *' if a.chosen else ''}" for a in self.actions]
+        wide = max(6, *map(len, names))
+        columns = "visits  p memory  r memory  p samples  r samples    mean    hope   value"
+        lines = [
+            f"{name:{wide}} {a.visits:6} {a.transition_memory:9.0f} {a.reward_memory:9.0f} "
+            f"{a.transition_samples:10.1f} {a.reward_samples:10.1f} {a.mean_reward:7.3f} "
+            f"{a.hope:7.3f} {a.value:7.3f}"
+            for name, a in zip(names, self.actions, strict=True)
+        ]
+        return "\n".join([head, f"{'action':{wide}} {columns}", *lines, f"* {self.reason}"])
+
+
+@dataclass(frozen=True)
+class GuardedExplanation:
+    """Why a guarded learner plays what it does.
+
+    Attributes
+    ----------
+    slack
+        xi_m: how much less hopeful than the best an action may be and still be admitted.
+    admitted
+        Which actions of the state are.
+    decision
+        What the multi-scale learner believes and hopes of each action.
+    anchor
+        What BORL and its learner say of the state.
+    """
+
+    slack: float
+    admitted: tuple[bool, ...]
+    decision: MultiScaleExplanation
+    anchor: BorlExplanation
+
+    def __str__(self) -> str:
+        names = [action.name for action in self.decision.actions]
+        out = [name for name, fine in zip(names, self.admitted, strict=True) if not fine]
+        guard = f"within {self.slack:.4g} of the most hopeful: " + (
+            "every action" if not out else f"not {', '.join(out)}"
+        )
+        arm = self.anchor.arms[self.anchor.arm]
+        block = f"block {self.anchor.block} of {self.anchor.of}, anchored at W = {arm.window}"
+        return f"{self.decision}\n{guard}\n{block}, eta = {arm.widening:.4g}"
+
+
+def explained(
+    kernel: Kernel, scales: Scales, state: int, epoch: Episode | None
+) -> MultiScaleExplanation:
+    """Return what is believed of each action of a state now; nothing that decides is changed."""
+    from windage.kernels.belief import form
+    from windage.kernels.replan import spread_evenly, value
+
+    if epoch is None:
+        raise CallOrderError(
+            "nothing has been planned yet", field="explain", fix="call act(s) first"
+        )
+    space, belief, width = scales.space, kernel.belief, kernel.high - kernel.low
+    form(belief)  # a workspace: the next plan forms it anew
+    memory, even = scales.memory(), spread_evenly(belief)
+    found = []
+    for action in range(int(space.counts[state])):
+        p = space.pair(state, action)
+        pair = belief.pairs[p]
+        worth = float(value(belief, p, even))
+        found.append(
+            BelievedAction(
+                action=action,
+                name=space.action_name(state, action),
+                visits=int(scales.kernel.visits[p, -1]),
+                transition_memory=float(memory[0, p]),
+                reward_memory=float(memory[1, p]),
+                transition_samples=float(pair["p_mass"]) - belief.unseen,
+                reward_samples=float(pair["r_mass"]) - 2.0,
+                mean_reward=kernel.low + width * float(pair["mean"]),
+                hope=width * float(pair["hope"]),
+                expected=width * (worth - float(pair["reward"])),
+                value=kernel.low + width * worth,
+                chosen=p == int(kernel.policy[state]),
+            )
+        )
+    return MultiScaleExplanation(
+        state=state,
+        state_name=space.state_name(state),
+        epoch=int(kernel.now[0]),
+        start=epoch.start,
+        gain=epoch.gain,
+        actions=tuple(found),
+    )

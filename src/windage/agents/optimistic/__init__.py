@@ -1,0 +1,1 @@
+"""Episodic learners: confidence sets, plans, and what they forget."""

@@ -1,0 +1,207 @@
+"""What all optimistic learners share: radii, a widening, EVI and ties.
+
+SWUCRL2-CW, its form without widening, UCRL2 and its relatives are the same learner with other
+parameters.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from windage.agents.fixed import fixed
+from windage.agents.optimistic.episodic import EpisodicAgent, Pace
+from windage.agents.optimistic.explanation import Explanation, reports
+from windage.agents.warning_capture import warn
+from windage.confidence.confidence import ConfidenceRegion, over_pairs
+from windage.confidence.radii import Radii
+from windage.errors import CallOrderError, ParameterWarning
+from windage.spaces import StateActions, as_space
+from windage.validation import as_choice, as_flag, as_real, require_memory
+
+__all__ = ["OptimisticAgent"]
+
+TIES = ("lowest", "random", "previous", "sampled")
+
+
+@fixed("delta", "radii", "ties", "slack", "warm_start", "clip")
+class OptimisticAgent(EpisodicAgent):
+    """A learner that plays the best policy of the best plausible model, episode by episode.
+
+    Parameters
+    ----------
+    pace
+        What it forgets and when episodes end beside the doubling rule.
+    widenings
+        Widening of rewards and of transitions in every phase of a restart schedule; None: rewards
+        are not widened, transitions by `widening` always.
+    """
+
+    _explains = True
+
+    def __init__(
+        self,
+        space: StateActions,
+        *,
+        horizon: int,
+        pace: Pace,
+        delta: float,
+        radii: Radii | str | dict[str, Any],
+        widening: ArrayLike,
+        clip: bool,
+        ties: str,
+        slack: float,
+        warm_start: bool,
+        seed: int,
+        reward_range: tuple[float, float] | None,
+        widenings: NDArray[np.float64] | None = None,
+    ) -> None:
+        as_space(space)
+        self.delta = as_real(delta, "delta", low=0.0, high=1.0, open_low=True, open_high=True)
+        self.radii = Radii.from_spec(radii)
+        self.ties = as_choice(ties, "ties", TIES)
+        self.slack = as_real(slack, "slack", low=0.0)
+        self.warm_start = as_flag(warm_start, "warm_start")
+        self.clip = as_flag(clip, "clip")
+        rules: dict[str, Any] = {
+            "radii": self.radii.rules(space, horizon, self.delta),
+            "by_time": self.radii.needs_time,
+            "boxes": self.radii.makes_boxes,
+            "clip": self.clip,
+            "ties": TIES.index(self.ties),
+            "slack": self.slack,
+            "warm": self.warm_start,
+        }
+        if widenings is not None:
+            rules["widenings"] = widenings
+        rules |= self._more_rules()
+        super().__init__(
+            space,
+            horizon=horizon,
+            seed=seed,
+            reward_range=reward_range,
+            pace=pace,
+            rules=rules,
+            eta=_widening(widening, space),
+            squares=self.radii.makes_boxes,
+        )
+
+    def _more_rules(self) -> dict[str, Any]:
+        """Return rules of the compiled learner that only a subclass has."""
+        return {}
+
+    def _room_for_draws(self) -> int:
+        if self.ties != "sampled":
+            return 0
+        return self._all_cells("ties", "break ties another way, or with fewer states")
+
+    def region(self) -> ConfidenceRegion:
+        """Return the sets the current episode was planned with, rewards scaled to [0, 1]."""
+        counts, pairs = self._window.planned, self._learner.plan.pairs
+        eta = self._learner.sets["eta"].copy()
+        n = np.asarray(counts.sum(axis=1)).ravel()
+        visited = (self._learner.sets["visits"] > 0) & (n > 0)
+        p_hat = counts.astype(np.float64)
+        p_hat.data /= np.repeat(n, np.diff(counts.indptr))  # n / n is 1; n (1 / n) may not be
+        if self.radii.makes_boxes:
+            require_memory(24 * p_hat.shape[0] * p_hat.shape[1], "region", fix="use L1 radii")
+            spread = np.sqrt(p_hat.toarray() * (1.0 - p_hat.toarray()))
+            radius = pairs["root"][:, None] * spread + pairs["rest"][:, None]
+            return ConfidenceRegion.box(self.space, pairs["reward"], p_hat, radius, visited, eta)
+        radius = np.where(visited, np.maximum(2.0 * pairs["half"] - eta, 0.0), 0.0)
+        return ConfidenceRegion(self.space, pairs["reward"], p_hat, radius, visited, eta)
+
+    @property
+    def bias(self) -> NDArray[np.float64]:
+        """gamma~ of the current episode, in units of the rewards; its least entry is 0."""
+        from windage.kernels.rules import PLANNED
+
+        if not self._learner.now[PLANNED]:  # nothing was planned: every state hopes for the same
+            return np.zeros(self.space.n_states)
+        return self._learner.rules.width * np.asarray(self._learner.plan.u)
+
+    def explain(self, s: int) -> Explanation:
+        """Say what the current episode knows of each action of a state, and hopes for."""
+        from windage.kernels.rules import DUE, GOING_ON, PLANNED
+
+        state = self.space.check_state(s)
+        episode, learner = self.episode, self._learner
+        if episode is None:
+            raise CallOrderError(
+                "nothing has been planned yet", field="explain", fix="call act(s) first"
+            )
+        if learner.now[DUE] != GOING_ON:
+            raise CallOrderError(
+                "the plan that is due did not converge", field="explain", fix="see act(s)"
+            )
+        bias = learner.plan.u if learner.now[PLANNED] else np.zeros(self.space.n_states)
+        first, last = self.space.offsets[state : state + 2]
+        radii = [self._reward_radius(pair) for pair in range(first, last)]
+        return Explanation(
+            state=state,
+            state_name=self.space.state_name(state),
+            episode=self.n_episodes,
+            start=episode.start,
+            gain=episode.gain,
+            span=episode.span,
+            radii=self.radii.label,
+            ties=self.ties,
+            slack=self.slack * self._scale.width,
+            actions=reports(
+                state, self.region(), bias, learner, radii, self._played(state), self._tied(state)
+            ),
+        )
+
+    def _tied(self, state: int) -> NDArray[np.bool_]:
+        """Return which actions of a state the current episode takes for equally good."""
+        from windage.kernels.evi import bar
+        from windage.kernels.rules import PLANNED
+
+        field = "value" if self._learner.now[PLANNED] else "reward"
+        first, last = self.space.offsets[state : state + 2]
+        values = self._learner.plan.pairs[field][first:last]
+        return np.asarray(values >= bar(values.max(), self.slack))
+
+    def _played(self, state: int) -> int:
+        """Return the pair the current episode plays in a state, without a trace in the agent."""
+        from windage.kernels import learner
+
+        copy = self._learner._replace(looks=self._learner.looks.copy())
+        return int(learner.choice(copy, state))
+
+    def _reward_radius(self, pair: int) -> float:
+        visits, lift, spread = self._learner.sets[["visits", "lift", "spread"]][pair]
+        if self.radii.makes_boxes:  # it hangs on the variance of the rewards
+            return float(lift + spread)
+        tau = int(self._learner.now[1])
+        radius = self.radii.reward(
+            int(visits),
+            space=self.space,
+            horizon=self.horizon,
+            delta=self.delta,
+            t=tau - self._origin(tau),
+        )
+        return float(lift) + float(radius)
+
+    def configuration(self) -> dict[str, Any]:
+        """Return the arguments this agent was made with, as plain data."""
+        return super().configuration() | {
+            "delta": self.delta,
+            "radii": self.radii.spec(),
+            "ties": self.ties,
+            "slack": self.slack,
+            "warm_start": self.warm_start,
+        }
+
+
+def _widening(value: ArrayLike, space: StateActions) -> NDArray[np.float64]:
+    eta = np.array(over_pairs(value, "widening", space, one_for_all=True))
+    if (eta >= 2.0).any():
+        warn(
+            f"a widening of {eta.max():g} makes every kernel plausible: the policy is myopic (E7)",
+            ParameterWarning,
+            stacklevel=4,
+        )
+    return eta
