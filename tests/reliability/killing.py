@@ -55,8 +55,8 @@ def step(live, tell) -> bytes:
     return decided + observed
 
 
-def kill_once(path: Path, rng: np.random.Generator) -> bytes:
-    """Let a child live on, kill it, and return what it has told."""
+def kill_once(path: Path, rng: np.random.Generator, first: bool) -> bytes:
+    """Let a child live on, kill it, and return what it has told; the first one must tell."""
     ear, mouth = os.pipe()
     seed = int(rng.integers(1 << 32))
     child = os.fork()
@@ -67,7 +67,8 @@ def kill_once(path: Path, rng: np.random.Generator) -> bytes:
         finally:
             os._exit(1)  # only if something went wrong
     os.close(mouth)
-    told = os.read(ear, 1 << 16) if rng.random() < 0.7 else b""  # else it may still be opening
+    waits = rng.random() < 0.7 or first  # else it may still be opening
+    told = os.read(ear, 1 << 16) if waits else b""
     time.sleep(float(rng.uniform(0.0, 0.08)))
     os.kill(child, signal.SIGKILL)
     while part := os.read(ear, 1 << 16):
@@ -121,8 +122,8 @@ def main(folder: str, kills: int, seed: int) -> None:
         loop(live, 3)  # loads what is compiled, so that children have it
         live.agent.state()
     told: Counter[str] = Counter()
-    for _ in range(kills):
-        told.update(kill_once(path, rng).decode().splitlines())
+    for i in range(kills):
+        told.update(kill_once(path, rng, i == 0).decode().splitlines())
     print(json.dumps({"kills": kills} | check(path, told)))
 
 
