@@ -21,7 +21,7 @@ from benchmarks import twin
 from benchmarks.clock import cpu_seconds
 from benchmarks.peers import ask
 from windage.envs.riverswim import riverswim_mdp
-from windage.plans.costs import run_seconds
+from windage.theory import run_seconds
 
 T = 1_000_000
 SCALES = (1.0, 0.1)  # sets that say nothing, and tight ones

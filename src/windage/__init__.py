@@ -62,7 +62,7 @@ _HOME = {
     "load_results": "study.results",
     "optimal_widening": "confidence.tuning",
     "optimal_window": "confidence.tuning",
-    "plan": "plans",
+    "plan": "theory",
     "regret_terms": "regret_decomposition",
     "run": "simulate",
 }
@@ -196,13 +196,13 @@ if TYPE_CHECKING:
     from windage.models.mdp import MDP, gain_lp
     from windage.models.noise import Noise
     from windage.oracle.comparator import benchmark_gap
-    from windage.plans import plan
     from windage.regret import Regret, dynamic_regret
     from windage.regret_decomposition import RegretTerms, regret_terms
     from windage.simulate import run
     from windage.spaces import StateActions
     from windage.study.results import load_results
     from windage.study.study import Study
+    from windage.theory import plan
 
 
 def __getattr__(name: str) -> Any:

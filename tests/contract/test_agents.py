@@ -1,4 +1,4 @@
-"""Every agent of the library keeps the contract; every promise has an agent that breaks it."""
+"""Every agent of the library keeps the contract; every check has an agent that fails it."""
 
 # ruff: noqa: NPY002 - the global generator is what some of these agents must not use
 from __future__ import annotations
@@ -313,7 +313,7 @@ CASES = [
     (FromPython, "the same seed and the same outcomes gave another action"),
     (FromNumPy, "the same seed and the same outcomes gave another action"),
     (Wasteful, "the global random generators were used. Fix: draw from a generator of the"),
-    (Prophet, r"the action hangs on what the world does after t=100"),
+    (Prophet, r"the action depends on the environment after t=100"),
     (OtherLoop, "windage.run goes another way than act and observe"),
     (ForgetsPending, "t=2: restored with a decision pending, observe is refused"),
     (DecidesAgain, "restored with a decision pending, the agent decides again"),
@@ -327,7 +327,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("make", "finding"), CASES, ids=lambda x: getattr(x, "__name__", ""))
-def test_a_broken_promise_is_found(make, finding):
+def test_a_broken_contract_is_found(make, finding):
     with pytest.raises(AssertionError, match=finding):
         check_agent(make)
 
@@ -354,7 +354,7 @@ def test_only_global_draws_differ():
             random.setstate(state)
             return action
 
-    with pytest.raises(AssertionError, match="actions hang on the global random generators"):
+    with pytest.raises(AssertionError, match="actions depend on the global random generators"):
         check_agent(Reseeding)
 
 

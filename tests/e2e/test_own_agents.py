@@ -61,18 +61,18 @@ def folder(here):
     return here
 
 
-def test_an_agent_that_keeps_its_promises(folder):
+def test_an_agent_that_passes_all_checks(folder):
     done = windage("check-agent", "mine:Careful", cwd=folder)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert done.stdout.endswith("mine:Careful keeps all 9 promises; 1 it does not offer\n")
+    assert done.stdout.endswith("mine:Careful passes all 9 checks; 1 it does not offer\n")
     assert done.stdout.count("ok  ") == 9
     assert "-    saved and restored, goes on as if never stopped (not offered" in done.stdout
 
 
 @pytest.mark.parametrize(
-    ("name", "promise", "found"),
+    ("name", "check", "message"),
     [
-        ("Hoarder", "its memory stops growing", "keep counts or a window, not the history"),
+        ("Hoarder", "its memory is bounded", "keep counts or a window, not the history"),
         (
             "Counting",
             "two of them made alike act alike, side by side",
@@ -86,25 +86,25 @@ def test_an_agent_that_keeps_its_promises(folder):
         ),
     ],
 )
-def test_a_broken_promise_is_named_with_what_to_do(folder, name, promise, found):
+def test_a_failed_check_is_named_with_its_fix(folder, name, check, message):
     done = windage("check-agent", f"mine:{name}", "-T", "1000", cwd=folder)
     assert done.returncode == 1
     assert "Traceback" not in done.stderr
     lines = done.stdout.splitlines()
-    place = lines.index(f"FAIL {promise}")
-    assert found in lines[place + 1]
-    assert f"mine:{name} breaks" in lines[-1]
+    place = lines.index(f"FAIL {check}")
+    assert message in lines[place + 1]
+    assert f"mine:{name} fails" in lines[-1]
 
 
 @pytest.mark.parametrize("name", ["Counting", "Guessing"])
 def test_what_builds_on_acting_alike_is_not_checked_without_it(folder, monkeypatch, name):
     monkeypatch.syspath_prepend(str(folder))
-    found = {one.promise: one for one in findings(f"mine:{name}", horizon=300)}
-    assert found["two of them made alike act alike, side by side"].kept is False
+    found = {one.check: one for one in findings(f"mine:{name}", horizon=300)}
+    assert found["two of them made alike act alike, side by side"].passed is False
     rest = list(found.values())[3:]
     assert len(rest) == 6
-    assert {one.kept for one in rest} == {None}
-    assert {one.found for one in rest} == {"not checked: made alike, it does not act alike"}
+    assert {one.passed for one in rest} == {None}
+    assert {one.message for one in rest} == {"not checked: made alike, it does not act alike"}
 
 
 def test_an_agent_of_ones_own_is_tried(folder):
@@ -117,7 +117,7 @@ def test_an_agent_of_ones_own_is_tried(folder):
 def test_a_required_option_is_set(folder, capsys, monkeypatch):
     monkeypatch.syspath_prepend(str(folder))
     found = findings("mine:Priced", horizon=100, options={"price": 3})
-    assert not [one for one in found if one.kept is False]
+    assert not [one for one in found if one.passed is False]
     assert "no such choice: 'prize'" in refused(
         capsys, "check-agent", "mine:Priced", "--set", "prize=3"
     )

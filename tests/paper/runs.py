@@ -10,6 +10,7 @@ import numpy as np
 
 import windage as wd
 from tests.models import random_mdp
+from windage.proof import Hindsight, hindsight
 
 
 class Start(NamedTuple):
@@ -100,6 +101,16 @@ def played(name: str) -> Played:
     return Played(
         name, model, W, agent.boundary, np.array(states), np.array(pairs), np.array(number), starts
     )
+
+
+def in_hindsight(name: str) -> Hindsight:
+    """The run of the suite, in one compiled loop, and looked at again."""
+    kind, options = SUITE[name]
+    model = WORLDS[kind]()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", wd.GuaranteeWarning)
+        agent = wd.SWUCRL2CW(model.space, horizon=model.horizon, seed=5, **options)
+    return hindsight(wd.run(model, agent, seed=6), model)
 
 
 def _bias(agent: wd.SWUCRL2CW) -> np.ndarray:

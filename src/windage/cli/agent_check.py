@@ -1,4 +1,4 @@
-"""`windage check-agent`: the promises of an agent of one's own, checked one by one."""
+"""`windage check-agent`: the contract checks of an agent, one by one."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ def check_agent(
     horizon: Annotated[
         int, typer.Option("-T", "--horizon", metavar="N", help="How many steps to play.")
     ] = 2000,
-    seed: Annotated[int, typer.Option(help="Of the agent and of the world.")] = 0,
+    seed: Annotated[int, typer.Option(help="Of the agent and of the environment.")] = 0,
     settings: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="NAME=VALUE", help="A parameter of the agent."),
     ] = None,
 ) -> None:
-    """Check that an agent keeps what windage asks of every agent; exit 1 if it does not."""
+    """Run the contract checks on an agent; exit 1 if one fails."""
     from windage import agents
     from windage.testing import findings
 
@@ -33,17 +33,17 @@ def check_agent(
     with Progress() as progress:
         found = findings(agent, horizon=horizon, seed=seed, options=options, before=progress)
     for one in found:
-        mark = {True: "ok  ", False: "FAIL", None: "-   "}[one.kept]
-        reason = f" ({one.found})" if one.kept is None else ""
-        print_text(f"{mark} {one.promise}{reason}")
-        if one.kept is False:
-            print_text(f"     {one.found}")
-    broken = sum(one.kept is False for one in found)
-    unseen = sum(one.found.startswith("not checked") for one in found if one.kept is None)
+        mark = {True: "ok  ", False: "FAIL", None: "-   "}[one.passed]
+        reason = f" ({one.message})" if one.passed is None else ""
+        print_text(f"{mark} {one.check}{reason}")
+        if one.passed is False:
+            print_text(f"     {one.message}")
+    broken = sum(one.passed is False for one in found)
+    unseen = sum(one.message.startswith("not checked") for one in found if one.passed is None)
     if broken:
         rest = f"; {unseen} more were not checked" if unseen else ""
-        print(f"{agent} breaks {broken} of {len(found)} promises{rest}")
+        print(f"{agent} fails {broken} of {len(found)} checks{rest}")
         raise typer.Exit(1)
-    kept = sum(one.kept is True for one in found)
-    missing = f"; {len(found) - kept} it does not offer" if kept < len(found) else ""
-    print(f"{agent} keeps all {kept} promises{missing}")
+    passed = sum(one.passed is True for one in found)
+    missing = f"; {len(found) - passed} it does not offer" if passed < len(found) else ""
+    print(f"{agent} passes all {passed} checks{missing}")

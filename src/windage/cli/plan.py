@@ -14,8 +14,8 @@ from windage.errors import InputError
 
 if TYPE_CHECKING:
     from windage.models import DriftingMDP
-    from windage.plans import Plan
     from windage.spaces import StateActions
+    from windage.theory import Plan
 
 _WIDTH = 80
 
@@ -141,7 +141,7 @@ def _model(name: str, horizon: int | None) -> DriftingMDP:
 
 
 def _print(found: Plan) -> None:
-    from windage.plans.bound import FORMULAS
+    from windage.theory import FORMULAS
     from windage.validation import bytes_in_words
 
     told = f"D = {found.diameter:.6g}" if found.diameter is not None else "D not told"

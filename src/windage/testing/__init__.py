@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from windage.testing.agents import agent_checks, check_agent
-from windage.testing.findings import Finding, findings
+from windage.testing.agents import Finding, agent_checks, check_agent, findings
 from windage.testing.models import check_drifting_mdp
 
 __all__ = ["Finding", "agent_checks", "check_agent", "check_drifting_mdp", "findings"]

@@ -1,13 +1,17 @@
-"""Conformance suite for agents, public: what windage asks of them, run it over your own.
+"""Conformance suite for agents, public: the contract of `Agent`, to be run over agents of your own.
 
-`check_agent(make)` raises `AssertionError` with the finding, and what to do about it, if an agent
-breaks a promise. It plays in a small world that drifts, in which the states have one to three
-actions.
+`check_agent(make)` raises `AssertionError` with the finding, and how to fix it, if an agent breaks
+the contract; `findings(make)` reports all checks. Both play in a small drifting environment whose
+states have one to three actions.
 """
 
 from __future__ import annotations
 
+import gc
+import math
+import operator
 import random
+import tracemalloc
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -17,6 +21,7 @@ import numpy as np
 
 from windage import agents
 from windage.agents.base import Agent
+from windage.agents.plugins import in_words
 from windage.agents.tuning import Budgets
 from windage.errors import GuaranteeWarning, InputError, ParameterWarning
 from windage.models import DriftingMDP
@@ -26,19 +31,22 @@ from windage.schedules import Cosine, Steps
 from windage.simulate import run
 from windage.simulators import Simulator
 from windage.spaces import StateActions
-from windage.testing.durability import check_bad_calls, check_memory, check_resume
-from windage.testing.playing import NotOffered, Path, asked, play, require, saved
 from windage.validation import as_choice, as_integer, as_seed
 
-__all__ = ["TWINS", "Check", "agent_checks", "check_agent"]
+__all__ = ["Finding", "NotOffered", "agent_checks", "check_agent", "findings"]
 
 Maker = Callable[[StateActions, int, int], Any]
+Path = list[tuple[int, int, float]]
 
-TWINS = "two of them made alike act alike, side by side"
+_TWINS = "two of them made alike act alike, side by side"
 
 _ACTIONS = [2, 1, 3, 1]
 _SHORT = 200  # steps of most checks
 _LONG = 1000  # steps from which on a leak stands out
+_MEMORY = "its memory is bounded"  # meaningful for an agent that acts differently each time, too
+_NEEDED = 2  # the first two checks: without legal actions there is nothing to compare with
+_SLACK = 1024  # bytes that come and go in Python itself
+_A_STEP = 4  # bytes a step: half of the smallest thing a list can hold
 
 
 def check_agent(
@@ -49,13 +57,13 @@ def check_agent(
     problem: DriftingMDP | None = None,
     options: Mapping[str, Any] | None = None,
 ) -> None:
-    """Check that an agent keeps what its interface promises.
+    """Check that an agent keeps the contract of its interface.
 
     Its actions exist; asked again before `observe` it gives the same one; two agents made alike act
     alike, side by side and in any thread of a program, whatever the global generators of Python and
     NumPy stand at, and they leave these alone; what comes later does not change what was done
     before; a saved agent goes on as if it had never stopped; impossible calls are refused and
-    change nothing; memory stops growing; and a compiled loop plays what `act` and `observe` play.
+    change nothing; memory is bounded; and a compiled loop plays what `act` and `observe` play.
 
     Parameters
     ----------
@@ -68,9 +76,9 @@ def check_agent(
         How long to play where it takes long to see: memory is watched over the second half, from
         1,000 steps on.
     seed
-        Of the agent and of the world.
+        Of the agent and of the environment.
     problem
-        The world to play in, if not a small one of windage's own.
+        The environment to play in; a small one of windage if not given.
     options
         Parameters of the agent, for a class or an id.
 
@@ -91,77 +99,141 @@ def agent_checks(
     seed: int = 0,
     problem: DriftingMDP | None = None,
     options: Mapping[str, Any] | None = None,
-) -> list[Check]:
-    """Return the promises of an agent as checks, in the order in which to run them.
+) -> list[AgentCheck]:
+    """Return the checks of the contract, in the order in which to run them.
 
     The arguments are those of `check_agent`. Each check raises `AssertionError` with what it found,
-    and `NotOffered` if the promise is about something the agent does not have.
+    and `NotOffered` if it is about something optional that the agent does not have.
     """
     T, seed = as_integer(horizon, "horizon", low=8), as_seed(seed)
-    world = _world(T) if problem is None else problem
-    if not isinstance(world, DriftingMDP) or world.horizon < T:
+    environment = _environment(T) if problem is None else problem
+    if not isinstance(environment, DriftingMDP) or environment.horizon < T:
         raise InputError(
-            f"{world!r} is no DriftingMDP of at least {T} steps",
+            f"{environment!r} is no DriftingMDP of at least {T} steps",
             field="problem",
             fix="pass a model with a larger horizon, or none",
         )
     given = _options(make, options)
-    made, told, short = _maker(make, world, given), _told(make, world), min(_SHORT, T)
+    made, required, short = (
+        _maker(make, environment, given),
+        _required(make, environment),
+        min(_SHORT, T),
+    )
     alone: Path = []  # filled by the second check, for others to be compared with
 
     def resume() -> None:
         for cut in sorted({1, short // 3, short - 1}):
-            check_resume(made(seed), world, seed, alone, cut, told)
+            _check_resume(made(seed), environment, seed, alone, cut, required)
 
     found = [
-        Check("has act and observe", lambda: _check_interface(made(seed))),
-        Check(
+        AgentCheck("has act and observe", lambda: _check_interface(made(seed))),
+        AgentCheck(
             "plays actions that exist",
-            lambda: alone.extend(play(made(seed), Simulator(world, seed), short)),
+            lambda: alone.extend(_play(made(seed), Simulator(environment, seed), short)),
         ),
-        Check(
-            TWINS,
-            lambda: _check_twins(made(seed), made(seed), world, seed, alone),
+        AgentCheck(
+            _TWINS,
+            lambda: _check_twins(made(seed), made(seed), environment, seed, alone),
         ),
-        Check(
+        AgentCheck(
             "gives the same action when asked again",
-            lambda: _check_calls(made(seed), world, seed, alone),
+            lambda: _check_calls(made(seed), environment, seed, alone),
         ),
-        Check(
+        AgentCheck(
             "leaves the global random generators alone",
-            lambda: _check_global_randomness(made, world, seed, alone),
+            lambda: _check_global_randomness(made, environment, seed, alone),
         ),
-        Check("does not know the future", lambda: _check_future(make, given, T, seed)),
-        Check(
+        AgentCheck("does not know the future", lambda: _check_future(make, given, T, seed)),
+        AgentCheck(
             "windage.run plays what act and observe play",
-            lambda: _check_loop(made(seed), world, seed, alone),
+            lambda: _check_loop(made(seed), environment, seed, alone),
         ),
-        Check("saved and restored, goes on as if never stopped", resume),
-        Check(
+        AgentCheck("saved and restored, goes on as if never stopped", resume),
+        AgentCheck(
             "refuses impossible calls and stays as it was",
-            lambda: check_bad_calls(made(seed), world, seed),
+            lambda: _check_bad_calls(made(seed), environment, seed),
         ),
-        Check("its memory stops growing", lambda: check_memory(lambda: made(seed), world.space, T)),
+        AgentCheck(_MEMORY, lambda: _check_memory(lambda: made(seed), environment.space, T)),
     ]
-    skipped = {"does not know the future"} if told else set()
+    skipped = {"does not know the future"} if required else set()
     if T < _LONG:
-        skipped.add("its memory stops growing")
-    return [check for check in found if check.promise not in skipped]
+        skipped.add(_MEMORY)
+    return [check for check in found if check.name not in skipped]
 
 
-class Check(NamedTuple):
-    """One promise of an agent, and how to check it."""
+class AgentCheck(NamedTuple):
+    """One contract check: its name, and the function that runs it."""
 
-    promise: str
+    name: str
     run: Callable[[], None]
 
     def __call__(self) -> None:
-        """Raise `AssertionError` if the promise is broken; put the global generators back."""
+        """Raise `AssertionError` if the check fails; put the global generators back."""
         with _global_generators():
             self.run()
 
 
-def _world(horizon: int) -> DriftingMDP:
+class NotOffered(Exception):  # noqa: N818 - it is no error
+    """Raised by a check of something optional that the agent does not have."""
+
+
+class Finding(NamedTuple):
+    """Result of one check: its name, whether it passed (None: not checked or not offered), why."""
+
+    check: str
+    passed: bool | None
+    message: str
+
+
+def findings(
+    make: Maker | type[Agent] | str,
+    *,
+    horizon: int = 2000,
+    seed: int = 0,
+    options: Mapping[str, Any] | None = None,
+    before: Callable[[str], None] | None = None,
+) -> list[Finding]:
+    """Return what each check of `check_agent` finds; an agent that raises is a finding too.
+
+    Parameters
+    ----------
+    make, horizon, seed, options
+        As in `check_agent`.
+    before
+        Called with the name of the check that is about to run.
+
+    Examples
+    --------
+    >>> all(one.passed for one in findings("random", horizon=300))
+    True
+    """
+    found: list[Finding] = []
+    for check in agent_checks(make, horizon=horizon, seed=seed, options=options):
+        if any(one.passed is False for one in found[:_NEEDED]):
+            found.append(Finding(check.name, None, "not checked: it does not play yet"))
+            continue
+        if check.name != _MEMORY and any(
+            one.check == _TWINS and one.passed is False for one in found
+        ):
+            why = "not checked: made alike, it does not act alike"
+            found.append(Finding(check.name, None, why))
+            continue
+        if before is not None:
+            before(check.name)
+        try:
+            check()
+        except NotOffered as err:
+            found.append(Finding(check.name, None, f"not offered: {err}"))
+        except AssertionError as err:
+            found.append(Finding(check.name, False, str(err) or f"raised {in_words(err)}"))
+        except Exception as err:
+            found.append(Finding(check.name, False, f"raised {in_words(err)}"))
+        else:
+            found.append(Finding(check.name, True, ""))
+    return found
+
+
+def _environment(horizon: int) -> DriftingMDP:
     return DriftingMDP.blend(_models()[:2], Cosine(2), horizon=horizon)
 
 
@@ -179,22 +251,22 @@ def _models() -> list[MDP]:
 
 def _maker(
     make: Any,
-    world: DriftingMDP,
+    environment: DriftingMDP,
     given: Mapping[str, Any],
     budgets: Budgets | None = None,
     diameter: float | None = None,
 ) -> Callable[[int], Any]:
-    """Return how to make an agent for this world from a seed; its parameters are not judged."""
-    space, horizon = world.space, world.horizon
+    """Return a function of a seed that makes an agent; warnings on its parameters are silenced."""
+    space, horizon = environment.space, environment.horizon
     if isinstance(make, str) or (isinstance(make, type) and issubclass(make, Agent)):
         kind = agents.resolve(make) if isinstance(make, str) else make
         options: dict[str, Any] = {
             **given,
-            **_told(make, world),
-            "budgets": budgets or world.budgets(),
+            **_required(make, environment),
+            "budgets": budgets or environment.budgets(),
         }
         if "D" in getattr(kind, "told", ()):
-            options["diameter"] = diameter or world.max_diameter().upper
+            options["diameter"] = diameter or environment.max_diameter().upper
 
         def made(seed: int) -> Any:
             everything: dict[str, Any] = {"horizon": horizon, "seed": seed, **options}
@@ -239,62 +311,62 @@ def _options(make: Any, options: Mapping[str, Any] | None) -> Mapping[str, Any]:
     return options
 
 
-def _told(make: Any, world: DriftingMDP) -> dict[str, DriftingMDP]:
-    """Return the model, for an agent that must see it."""
+def _required(make: Any, environment: DriftingMDP) -> dict[str, DriftingMDP]:
+    """Return the model, for an agent that requires it."""
     kind = agents.resolve(make) if isinstance(make, str) else make
     sees = isinstance(kind, type) and "problem" in agents.parameters(kind)
-    return {"problem": world} if sees else {}
+    return {"problem": environment} if sees else {}
 
 
 def _check_interface(agent: Any) -> None:
     for name, call in (("act", "act(s)"), ("observe", "observe(s, a, reward, s_next)")):
-        require(
+        _require(
             callable(getattr(agent, name, None)),
             f"{type(agent).__name__} has no method {name!r}",
             f"give it {call}",
         )
 
 
-def _check_calls(agent: Any, world: DriftingMDP, seed: int, alone: Path) -> None:
+def _check_calls(agent: Any, environment: DriftingMDP, seed: int, alone: Path) -> None:
     """Ask twice before every step: the path is that of an agent that was asked once."""
-    simulator = Simulator(world, seed)
+    simulator = Simulator(environment, seed)
     fix = "decide once, keep the decision until observe, and draw nothing when asked again"
     for t, (_, once, _) in enumerate(alone, 1):
         s = simulator.state
-        a = asked(agent, world.space, s, t)
-        before = saved(agent)
-        again = asked(agent, world.space, s, t)
-        require(again == a, f"t={t}: act({s}) returned {a}, and {again} when asked again", fix)
-        require(saved(agent) == before, f"t={t}: asking again changed the state", fix)
-        require(a == once, f"t={t}: asked twice before, act({s}) returned {a}, not {once}", fix)
+        a = _asked(agent, environment.space, s, t)
+        before = _saved(agent)
+        again = _asked(agent, environment.space, s, t)
+        _require(again == a, f"t={t}: act({s}) returned {a}, and {again} when asked again", fix)
+        _require(_saved(agent) == before, f"t={t}: asking again changed the state", fix)
+        _require(a == once, f"t={t}: asked twice before, act({s}) returned {a}, not {once}", fix)
         reward, after = simulator.step(a)
         agent.observe(s, a, reward, after)
 
 
-def _check_twins(one: Any, other: Any, world: DriftingMDP, seed: int, alone: Path) -> None:
-    """Two agents side by side, each in a world of its own, asked once: nothing is shared."""
-    worlds = Simulator(world, seed), Simulator(world, seed)
+def _check_twins(one: Any, other: Any, environment: DriftingMDP, seed: int, alone: Path) -> None:
+    """Two agents side by side, each in an environment of its own, asked once: nothing is shared."""
+    environments = Simulator(environment, seed), Simulator(environment, seed)
     for t, expected in enumerate(alone, 1):
-        for agent, simulator in zip((one, other), worlds, strict=True):
-            require(
-                play(agent, simulator, 1) == [expected],
+        for agent, simulator in zip((one, other), environments, strict=True):
+            _require(
+                _play(agent, simulator, 1) == [expected],
                 f"t={t}: the same seed and the same outcomes gave another action",
-                "let decisions hang on the seed and on what was observed, on nothing else: no "
+                "let decisions depend on the seed and on what was observed, on nothing else: no "
                 "clock, no state shared between agents, no draw that is used up by asking",
             )
 
 
 def _check_global_randomness(
-    made: Callable[[int], Any], world: DriftingMDP, seed: int, alone: Path
+    made: Callable[[int], Any], environment: DriftingMDP, seed: int, alone: Path
 ) -> None:
     fix = "draw from a generator of the agent's own, seeded with its seed"
     for start in (1, 2):
         random.seed(start)
         np.random.seed(start)  # noqa: NPY002 - it is the global generator that is watched
         before = _generators()
-        path = play(made(seed), Simulator(world, seed), len(alone))
-        require(path == alone, "actions hang on the global random generators", fix)
-        require(_generators() == before, "the global random generators were used", fix)
+        path = _play(made(seed), Simulator(environment, seed), len(alone))
+        _require(path == alone, "actions depend on the global random generators", fix)
+        _require(_generators() == before, "the global random generators were used", fix)
 
 
 def _generators() -> tuple[Any, ...]:
@@ -314,31 +386,182 @@ def _global_generators() -> Iterator[None]:
 
 
 def _check_future(make: Any, options: Mapping[str, Any], horizon: int, seed: int) -> None:
-    """Play in two worlds that part after some t: up to then the actions are the same."""
+    """Play in two environments that differ after some t: up to then the actions are the same."""
     models, cut = _models(), min(_SHORT, horizon) // 2
     actions: list[Any] = []
     budgets: Budgets | None = None
     diameter: float | None = None
     for later in models[1:]:
-        world = DriftingMDP.blend([models[0], later], Steps([cut + 1]), horizon=horizon)
-        if budgets is None:  # what an agent is told is the same in both
-            budgets, diameter = world.budgets(), world.max_diameter().upper
-        agent = _maker(make, world, options, budgets, diameter)(seed)
-        played = run(world, agent, seed=seed, steps=min(_SHORT, horizon))
+        environment = DriftingMDP.blend([models[0], later], Steps([cut + 1]), horizon=horizon)
+        if budgets is None:  # what an agent is given is the same in both
+            budgets, diameter = environment.budgets(), environment.max_diameter().upper
+        agent = _maker(make, environment, options, budgets, diameter)(seed)
+        played = run(environment, agent, seed=seed, steps=min(_SHORT, horizon))
         actions.append(played.actions[: cut + 1])
     same = actions[0] == actions[1]
-    require(
+    _require(
         same.all(),
-        f"t={int(np.argmin(same)) + 1}: the action hangs on what the world does after t={cut}",
-        "choose from what was observed before t; of the world that play is given, use step alone",
+        f"t={int(np.argmin(same)) + 1}: the action depends on the environment after t={cut}",
+        "choose from what was observed before t; of the environment given to play, use step alone",
     )
 
 
-def _check_loop(agent: Any, world: DriftingMDP, seed: int, alone: Path) -> None:
-    played = run(world, agent, seed=seed, steps=len(alone))
+def _check_loop(agent: Any, environment: DriftingMDP, seed: int, alone: Path) -> None:
+    played = run(environment, agent, seed=seed, steps=len(alone))
     found = list(zip(played.states[:-1], played.actions, played.rewards, strict=True))
-    require(
+    _require(
         found == alone,
         "windage.run goes another way than act and observe",
         "let play call the same rules as act and observe, or leave play out",
     )
+
+
+def _check_resume(
+    agent: Any, environment: DriftingMDP, seed: int, alone: Path, cut: int, required: dict[str, Any]
+) -> None:
+    """Save after some steps and with a decision pending, go on with the restored agent."""
+    if _saved(agent) is None or not callable(getattr(type(agent), "from_state", None)):
+        raise NotOffered("it has no state() and from_state(data)")
+    fix = "save all that decisions depend on, a decision that waits for its outcome included"
+    simulator = Simulator(environment, seed)
+    _play(agent, simulator, cut)
+    again = type(agent).from_state(agent.state(), **required)
+    _require(again.state() == agent.state(), f"t={cut + 1}: restored, the state differs", fix)
+    advised = _asked(again, environment.space, simulator.state, cut + 1)
+    pending = again.state()
+    _require(
+        _asked(
+            type(agent).from_state(pending, **required), environment.space, simulator.state, cut + 1
+        )
+        == advised,
+        f"t={cut + 1}: restored with a decision pending, the agent decides again",
+        fix,
+    )
+    again, s = type(agent).from_state(pending, **required), simulator.state
+    reward, after = simulator.step(advised)
+    accepted = False
+    with suppress(ValueError):
+        again.observe(s, advised, reward, after)
+        accepted = True
+    _require(accepted, f"t={cut + 1}: restored with a decision pending, observe is refused", fix)
+    rest = [(s, advised, reward), *_play(again, simulator, len(alone) - cut - 1)]
+    _require(rest == alone[cut:], f"saved after t={cut}, the agent goes on differently", fix)
+
+
+def _check_bad_calls(agent: Any, environment: DriftingMDP, seed: int) -> None:
+    """Call it with what does not exist: an error, and the agent as it was."""
+    space, simulator = environment.space, Simulator(environment, seed)
+    _play(agent, simulator, 20)
+    s = simulator.state
+    _refuses(
+        agent,
+        "observe",
+        (s, 0, 0.5, s),
+        "without a decision",
+        "check that a decision waits before learning and raise windage.errors.CallOrderError",
+    )
+    for wrong in (space.n_states, -1, 0.5, None):
+        _refuses(agent, "act", (wrong,), "with a state that does not exist")
+    a = _asked(agent, space, s, 21)
+    for call, what in (
+        ((s, int(space.counts[s]), 0.5, s), "with an action the state does not offer"),
+        ((s, -1, 0.5, s), "with an action that does not exist"),
+        ((s, a, math.nan, s), "with a reward that is no number"),
+        ((s, a, math.inf, s), "with an infinite reward"),
+        ((s, a, 0.5, space.n_states), "with a next state that does not exist"),
+        (((s + 1) % space.n_states, 0, 0.5, s), "in a state that was not asked for"),
+    ):
+        if what != "in a state that was not asked for" or space.n_states > 1:
+            _refuses(agent, "observe", call, what)
+    _require(agent.act(s) == a, "impossible calls changed the decision", "check before learning")
+
+
+def _refuses(
+    agent: Any,
+    method: str,
+    call: tuple[Any, ...],
+    what: str,
+    fix: str = "check the arguments before anything else and raise windage.errors.InputError",
+) -> None:
+    before, refused = _saved(agent), False
+    with suppress(ValueError, TypeError, LookupError):
+        getattr(agent, method)(*call)
+        refused = True
+    shown = f"{method}{call!r} {what}"
+    _require(not refused, f"{shown} was accepted", fix)
+    _require(_saved(agent) == before, f"{shown} was refused, and changed the state", fix)
+
+
+def _check_memory(make: Callable[[], Any], space: StateActions, horizon: int) -> None:
+    """Compare what an agent gives back when it goes, after more and more steps.
+
+    Only what the agent holds is measured: what Python and compiled calls keep for themselves stays.
+    Room that is taken once, for all that may come, is no growth: a history grows whenever the steps
+    are doubled.
+    """
+    rng = stream(1, "agent_checks")
+    states = rng.integers(space.n_states, size=horizon + 1).tolist()
+    rewards = rng.integers(2, size=horizon).astype(np.float64).tolist()
+
+    def held(steps: int) -> int:
+        agent = make()
+        for i in range(steps):
+            agent.observe(states[i], agent.act(states[i]), rewards[i], states[i + 1])
+        gc.collect()
+        before = tracemalloc.get_traced_memory()[0]
+        del agent
+        gc.collect()
+        return before - tracemalloc.get_traced_memory()[0]
+
+    was_on = tracemalloc.is_tracing()
+    if not was_on:
+        tracemalloc.start()
+    try:
+        steps = [horizon >> k for k in (3, 2, 1, 0)]
+        grown = np.diff([held(n) for n in steps])
+    finally:
+        if not was_on:
+            tracemalloc.stop()
+    _require(
+        (grown <= np.maximum(_SLACK, _A_STEP * np.diff(steps))).any(),
+        f"memory grew by {grown[-1]} bytes from t={steps[-2]} to t={horizon}",
+        "keep counts or a window, not the history",
+    )
+
+
+def _require(kept: object, finding: str, fix: str) -> None:
+    """Raise the finding and its fix unless a condition holds."""
+    if not kept:
+        raise AssertionError(f"{finding}. Fix: {fix}.")
+
+
+def _play(agent: Any, environment: Simulator, steps: int) -> Path:
+    """Let an agent act and observe; its actions must exist."""
+    path = []
+    for _ in range(steps):
+        s, t = environment.state, environment.t
+        a = _asked(agent, environment.space, s, t)
+        reward, after = environment.step(a)
+        agent.observe(s, a, reward, after)
+        path.append((s, a, reward))
+    return path
+
+
+def _asked(agent: Any, space: StateActions, s: int, t: int) -> int:
+    """Return what the agent plays in a state; it must be one of the state's actions."""
+    answer = agent.act(s)
+    fix = f"return an integer from 0 to {space.counts[s] - 1}, an index into the actions of s={s}"
+    _require(
+        not isinstance(answer, (bool, np.bool_)) and hasattr(answer, "__index__"),
+        f"t={t}: act({s}) returned {answer!r}, which is no action",
+        fix,
+    )
+    action = operator.index(answer)
+    exists = 0 <= action < space.counts[s]
+    _require(exists, f"t={t}: act({s}) returned {action}, which s={s} does not offer", fix)
+    return action
+
+
+def _saved(agent: Any) -> bytes | None:
+    """Return the saved state of an agent that can be saved."""
+    return agent.state() if callable(getattr(agent, "state", None)) else None

@@ -14,7 +14,6 @@ from scipy.stats import binomtest
 import windage as wd
 from tests.e2e.chrome import MISSING, find_chrome
 from tests.paper import runs
-from tests.unit.test_hindsight import again
 from windage.confidence import tuning
 from windage.confidence.radii import Radii
 from windage.envs.peril import peril_replay
@@ -28,7 +27,7 @@ from windage.paper.suite import CASES, LONGEST, learner, make
 @pytest.mark.parametrize("name", ["river", "ragged", "peril"])
 def test_the_checker_is_the_one_of_the_tests(name):
     """Sets recounted from a record, and those that the agent says it planned with."""
-    for look, start in zip(again(name).looks(), runs.played(name).starts, strict=True):
+    for look, start in zip(runs.in_hindsight(name).looks(), runs.played(name).starts, strict=True):
         mine = checker.best_values(look, look.bias)
         assert mine == pytest.approx(runs.best_values(start.region, start.bias), abs=1e-9)
         printed = checker.printed_values(look, look.bias)

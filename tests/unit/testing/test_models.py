@@ -275,7 +275,7 @@ def test_a_function_is_really_asked_again():
 def test_the_suite_does_not_vanish_when_asserts_do():
     code = (
         "import windage as wd\n"
-        "from tests.unit.test_testing import WrongRow\n"
+        "from tests.unit.testing.test_models import WrongRow\n"
         "try:\n    wd.testing.check_drifting_mdp(WrongRow().model())\n"
         "except AssertionError as err:\n    print('found', err)\n"
     )

@@ -12,10 +12,7 @@ import windage as wd
 from windage.confidence.adapting import exploration, horizons_to_adapt
 from windage.confidence.radii import Radii
 from windage.confidence.search import first_integer
-from windage.plans import plan
-from windage.plans.bound import FORMULAS
-from windage.plans.costs import agent_memory
-from windage.plans.visits import visits_needed
+from windage.theory import FORMULAS, agent_memory, plan, visits_needed
 
 SCENE = wd.StateActions.uniform(states=10, actions=4)
 RAGGED = wd.StateActions([1, 2, 3, 4, 1, 1, 1])

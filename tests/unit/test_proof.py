@@ -3,33 +3,22 @@
 from __future__ import annotations
 
 import itertools
-import warnings
 
 import numpy as np
 import pytest
 import scipy.sparse
 
 import windage as wd
-from tests.paper.runs import SUITE, WORLDS, played
+from tests.paper.runs import SUITE, in_hindsight, played
 from windage.proof import hindsight
 
 RUNS = pytest.mark.parametrize("name", SUITE)
 
 
-def again(name):
-    """The run of the suite, in one compiled loop, and looked at again."""
-    world, options = SUITE[name]
-    model = WORLDS[world]()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", wd.GuaranteeWarning)
-        agent = wd.SWUCRL2CW(model.space, horizon=model.horizon, seed=5, **options)
-    return hindsight(wd.run(model, agent, seed=6), model)
-
-
 @RUNS
 def test_episodes_are_those_played_step_by_step(name):
     """Bias, gain, visits and sets of every episode, beside act and observe called one by one."""
-    witness, seen = played(name), again(name)
+    witness, seen = played(name), in_hindsight(name)
     assert (seen.pairs == witness.pairs).all()
     assert (seen.number == witness.number).all()
     assert (seen.blocks == witness.block).all()
@@ -51,7 +40,7 @@ def test_episodes_are_those_played_step_by_step(name):
 @pytest.mark.parametrize("name", ["river", "ragged", "peril"])
 def test_averages_and_variations_from_their_definitions(name):
     """r_bar, p_bar, var_r and var_p by loops over the window, step by step."""
-    seen = again(name)
+    seen = in_hindsight(name)
     model, W, T = seen.model, seen.window, seen.run.steps
     models = [model.at(t) for t in range(1, T + 1)]
     steps = [
