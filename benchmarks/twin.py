@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 import windage as wd
-from windage.kernels.compiled import compiled
+from windage.kernels.jit import compiled
 from windage.kernels.random import uniform
 from windage.rng import key
 from windage.simulators import world_of

@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from windage.kernels.cells import NONE
-from windage.kernels.compiled import compiled, inlined
+from windage.kernels.jit import compiled, inlined
 from windage.kernels.legacy import kept
 from windage.kernels.scales import AHEAD, REWARDS, TAKEN, TRANSITIONS, Scales
 

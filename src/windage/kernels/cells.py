@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from windage.kernels.compiled import compiled, inlined
+from windage.kernels.jit import compiled, inlined
 from windage.kernels.random import mix
 
 NONE = -1  # no cell

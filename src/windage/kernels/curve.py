@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from windage.kernels.compiled import compiled, inlined
 from windage.kernels.gain import EPS, SETTLED, policy_iteration
+from windage.kernels.jit import compiled, inlined
 
 DONE, UNSOLVED = 0, 1
 """How `certify` ended: all of the line; a point it could not solve, or too many of them."""

@@ -24,7 +24,7 @@ from __future__ import annotations
 import numpy as np
 
 from windage.kernels import grid
-from windage.kernels.compiled import compiled, inlined
+from windage.kernels.jit import compiled, inlined
 from windage.kernels.order import sort
 from windage.kernels.plan import (
     BOX,

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from windage.kernels.compiled import compiled, inlined
+from windage.kernels.jit import compiled, inlined
 
 SETTLED, SEVERAL_CLASSES, UNSETTLED, REFUSED = 0, 1, 2, 3
 """How `policy_iteration` ended: no switch left; a chain with several closed classes; overflow or

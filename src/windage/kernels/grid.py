@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from windage.kernels.compiled import compiled, inlined
+from windage.kernels.jit import compiled, inlined
 from windage.kernels.plan import BOUND, GRID
 
 SPARSEST = 8  # a grid is used from one non-zero in as many cells on

@@ -22,8 +22,8 @@ import numpy as np
 
 from windage.kernels import learner as anchors
 from windage.kernels import multiscale
-from windage.kernels.compiled import compiled, inlined
 from windage.kernels.evi import bar
+from windage.kernels.jit import compiled, inlined
 from windage.kernels.multiscale import MultiScale
 from windage.kernels.plan import SPAN
 from windage.kernels.rules import (

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from windage.kernels.compiled import compiled, inlined
+from windage.kernels.jit import compiled, inlined
 
 
 @inlined

@@ -21,8 +21,8 @@ import math
 import numpy as np
 
 from windage.kernels import evi, grid
-from windage.kernels.compiled import compiled, inlined
 from windage.kernels.gather import gather, gather_boxes
+from windage.kernels.jit import compiled, inlined
 from windage.kernels.memory import (
     CELLS,
     RESTARTS,

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from windage.kernels.compiled import inlined
+from windage.kernels.jit import inlined
 
 
 class Legacy(NamedTuple):

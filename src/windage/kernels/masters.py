@@ -22,7 +22,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from windage.kernels.compiled import compiled, inlined
+from windage.kernels.jit import compiled, inlined
 
 GAINS, SHARED, LOSSES, TSALLIS = 0, 1, 2, 3
 STEPS = 100  # of Newton's method; ten are many

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from windage.kernels.belief import Belief, form
-from windage.kernels.compiled import compiled, inlined
+from windage.kernels.jit import compiled, inlined
 from windage.kernels.plan import GAIN, SPAN, SWEEPS
 from windage.kernels.random import uniform
 from windage.kernels.replan import improve

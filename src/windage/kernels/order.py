@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from windage.kernels.compiled import compiled, inlined
+from windage.kernels.jit import compiled, inlined
 
 
 @inlined

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from windage.kernels.compiled import compiled
+from windage.kernels.jit import compiled
 
 LEFT_OUT, FREE, BOUND, BOX = 0, 1, 2, 3
 """What a pair's set is: not needed, the whole simplex, a ball around p_hat, or a box around it."""

@@ -11,8 +11,8 @@ import math
 
 import numpy as np
 
-from windage.kernels.compiled import compiled, inlined
 from windage.kernels.evi import lay_out, solve
+from windage.kernels.jit import compiled, inlined
 from windage.kernels.memory import mean
 from windage.kernels.plan import BOUND, LEFT_OUT, UNSOLVED
 from windage.kernels.random import gamma, log_gamma, mix

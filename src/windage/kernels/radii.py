@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 
-from windage.kernels.compiled import compiled, inlined
+from windage.kernels.jit import compiled, inlined
 
 _SPLITTER = 134217729.0  # 2^27 + 1, Veltkamp: halves of 26 bits, whose products are exact
 

@@ -11,7 +11,7 @@ import math
 
 import numpy as np
 
-from windage.kernels.compiled import inlined
+from windage.kernels.jit import inlined
 
 _DRAW_SHIFT = np.uint64(40)  # t < 2**40 (inputs.LAST_TIME), up to 2**24 draws a step
 _UNIT = 2.0**-53

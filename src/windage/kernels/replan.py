@@ -13,8 +13,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from windage.kernels.compiled import compiled, inlined
 from windage.kernels.evi import rebase
+from windage.kernels.jit import compiled, inlined
 from windage.kernels.plan import GAIN, GAP, SPAN, SWEEPS
 
 DAMPING = 0.95

@@ -6,7 +6,7 @@ observe, called by hand for every step, would have left.
 
 from __future__ import annotations
 
-from windage.kernels.compiled import compiled
+from windage.kernels.jit import compiled
 from windage.kernels.learner import advise, learn
 
 

@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from windage.kernels.compiled import compiled, inlined
+from windage.kernels.jit import compiled, inlined
 from windage.kernels.order import before
 from windage.kernels.plan import BOUND, WHOLE
 

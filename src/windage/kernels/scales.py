@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from windage.kernels.cells import Cells, place_of
-from windage.kernels.compiled import compiled, inlined
+from windage.kernels.jit import compiled, inlined
 from windage.kernels.legacy import Legacy, estimates, likelihood, weigh
 
 TAKEN, AHEAD, LAST = 0, 1, 2  # places in Scales.clock

@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 
-from windage.kernels.compiled import inlined
 from windage.kernels.evi import bar
+from windage.kernels.jit import inlined
 from windage.kernels.memory import CHANGED, mean, variance
 from windage.kernels.radii import bernstein, radius
 from windage.kernels.rules import EPISODE, FULL, PLANNED, SATURATED, TIED

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from windage.kernels.alias import Alias, draw
-from windage.kernels.compiled import compiled, inlined
+from windage.kernels.jit import compiled, inlined
 from windage.kernels.random import bits, gamma, normal, uniform
 
 AHEAD = 1 << 9  # steps whose noise is drawn beforehand: it stays in the cache

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 import windage
-from windage.kernels.compiled import _Cache, _Files, compiled
+from windage.kernels.jit import _Cache, _Files, compiled
 
 PROGRAM = """
 from windage.kernels.play import uniform_action

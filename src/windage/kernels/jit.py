@@ -1,0 +1,230 @@
+"""How kernels are compiled: once per type, whole, cached on disk, without the GIL, no fast math.
+
+A program is a kernel that Python calls, with all the kernels it calls. Numba would optimise and
+emit each of these by itself and again inside every caller, and would wrap each for Python. Here a
+kernel called by another is only translated; the one called from Python takes in everything below
+it and is optimised once (docs/adr/0026). That is most of the time a first run takes.
+
+Fast math would let the compiler reorder sums, and then the fused run and the step-by-step run
+could differ in the last bit. Reference counting is off (`_nrt=False`): kernels allocate nothing,
+and counting references to the arrays of a model would cost more than a step does. A kernel that
+tries to allocate does not compile (docs/adr/0002).
+
+Numba's cache notices a change of the file a function stands in, not of a function it calls in
+another file. So the contents of all files that a kernel builds on are part of its address in the
+cache (docs/adr/0003), and files are named by that address: processes that compile at the same time
+do not mistake one's code for the other's.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import hashlib
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from numba import config
+from numba.core import typed_passes
+from numba.core.caching import FunctionCache, IndexDataCacheFile
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler import Compiler
+from numba.core.compiler_machinery import register_pass
+from numba.core.registry import CPUDispatcher
+from numba.core.runtime.nrt import rtsys
+
+_OPTIONS: dict[str, Any] = {
+    "nopython": True,
+    "nogil": True,
+    "error_model": "numpy",
+    "_nrt": False,
+    "no_cfunc_wrapper": True,
+    "forceinline": False,  # unset, a kernel would inherit it from the one compiled around it
+}
+
+
+class _Part(JITCodeLibrary):
+    """Code of a kernel that only kernels call: translated, neither optimised nor emitted."""
+
+    def __init__(self, codegen: Any, name: str) -> None:
+        super().__init__(codegen, name)
+        self.below: dict[Any, None] = {}
+
+    def _optimize_functions(self, ll_module: Any) -> None:
+        ll_module.data_layout = self._codegen._data_layout
+
+    def add_linking_library(self, library: Any) -> None:
+        if library is not rtsys.library:  # the runtime of reference counts is not used
+            library._ensure_finalized()
+            self.below |= getattr(library, "below", {}) | {library: None}
+
+    def finalize(self) -> None:
+        for function in self._final_module.functions:
+            if not function.is_declaration:
+                function.linkage = "linkonce_odr"
+        self._finalized = True
+
+    def _get_module_for_linking(self) -> Any:
+        return self._final_module
+
+
+class _Program(_Part):
+    """Code of a kernel that Python calls and of all kernels below it, optimised once."""
+
+    def finalize(self) -> None:
+        own = {one.name for one in self._final_module.functions if not one.is_declaration}
+        for part in reversed(self.below):  # callers first: what nothing calls yet is left out
+            self._final_module.link_in(part._get_module_for_linking(), preserve=True)
+        for function in self._final_module.functions:
+            if not function.is_declaration and function.name not in own:
+                function.linkage = "internal"
+        passes, builder = self._codegen._module_pass_manager()
+        passes.run(self._final_module, builder)
+        self._finalize_final_module()
+
+    _get_module_for_linking = JITCodeLibrary._get_module_for_linking
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class _LowerProgram(typed_passes.NativeLowering):
+    _name = "windage_lower_program"
+
+    def run_pass(self, state: Any) -> bool:
+        library = _Program(state.targetctx.codegen(), state.func_id.func_qualname)
+        library.enable_object_caching()
+        state.library = library
+        return bool(super().run_pass(state))
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class _LowerPart(typed_passes.NativeLowering):
+    _name = "windage_lower_part"
+
+    def run_pass(self, state: Any) -> bool:
+        state.library = _Part(state.targetctx.codegen(), state.func_id.func_qualname)
+        state.flags.no_cpython_wrapper = True
+        state.flags.no_compile = True
+        done = bool(super().run_pass(state))
+        lowered = state["cr"]
+        address = object()  # where numba has a pointer to machine code; there is none
+        state["cr"] = lowered._replace(cfunc=address)
+        state.targetctx.insert_user_function(address, lowered.fndesc, [state.library])
+        return done
+
+
+class _ProgramCompiler(Compiler):
+    lowering: Any = _LowerProgram
+
+    def define_pipelines(self) -> list[Any]:
+        (manager,) = super().define_pipelines()
+        manager.add_pass_after(self.lowering, typed_passes.NativeLowering)
+        manager.passes = [one for one in manager.passes if one[0] != typed_passes.NativeLowering]
+        manager.finalize()
+        return [manager]
+
+
+class _PartCompiler(_ProgramCompiler):
+    lowering = _LowerPart
+
+
+class _PartDispatcher(CPUDispatcher):
+    """A kernel as kernels see it. It has no machine code of its own, so Python cannot call it."""
+
+    def add_overload(self, result: Any) -> None:
+        """Keep what was compiled for a signature, out of reach of Python."""
+        self.overloads[tuple(result.signature.args)] = result
+
+    def _compile_for_args(self, *args: Any, **kwargs: Any) -> Any:
+        raise TypeError(f"only kernels call this form of {self.py_func.__name__}")
+
+
+class Kernel(CPUDispatcher):
+    """A kernel: a program where Python calls it, a part of another where a kernel does."""
+
+    def __init__(self, function: Callable[..., Any], **options: Any) -> None:
+        super().__init__(function, targetoptions=_OPTIONS, pipeline_class=_ProgramCompiler)
+        self.part = _PartDispatcher(
+            function, targetoptions=_OPTIONS | options, pipeline_class=_PartCompiler
+        )
+        functools.update_wrapper(self, function)
+        self._cache = _Cache(function)
+
+    def get_call_template(self, args: Any, kws: Any) -> Any:
+        """Return how a kernel may call this one."""
+        return self.part.get_call_template(args, kws)
+
+    def get_overload(self, sig: Any) -> Any:
+        """Return what a kernel calls for a signature."""
+        return self.part.get_overload(sig)
+
+
+_HERE = Path(__file__).parent
+_IMPORTS = re.compile(r"^from windage\.kernels\b(?:.*\($[^)]*|.*)", re.MULTILINE)
+
+
+@functools.cache
+def _text(name: str) -> str:
+    return (_HERE / f"{name}.py").read_text(encoding="utf-8")
+
+
+@functools.cache
+def _sources(name: str) -> str:
+    """Return a hash of a kernel file and of all kernel files it builds on."""
+    files = {path.stem for path in _HERE.glob("*.py")}
+    found, new = {name}, {name}
+    while new:
+        lines = "\n".join(line for file in new for line in _IMPORTS.findall(_text(file)))
+        new = (set(re.findall(r"\w+", lines)) & files) - found
+        found |= new
+    return hashlib.sha256("\0".join(map(_text, sorted(found))).encode()).hexdigest()
+
+
+class _Files(IndexDataCacheFile):
+    """Numba's files of one kernel, with data files that are named by what they hold.
+
+    Numba numbers them by the index it has read. Two processes that read the same index give two
+    signatures the same number, and whichever index is written last, one of them may load the code
+    of the other. Here data never changes under its name, and is there before the index says so: an
+    entry lost to a process that wrote at the same time is compiled again, and no more than that.
+    """
+
+    def save(self, key: Any, data: Any) -> None:
+        """Keep data under a key."""
+        whose = self._dump((self._version, self._source_stamp, key))
+        name = self._index_name.replace(".nbi", f".{hashlib.sha256(whose).hexdigest()[:32]}.nbc")
+        entries = self._load_index()
+        if not entries:  # none, or of other sources: what they have left is of no use
+            for path in Path(self._cache_path).glob(self._index_name.replace(".nbi", ".*.nbc")):
+                with contextlib.suppress(OSError):
+                    path.unlink()
+        self._save_data(name, data)
+        self._save_index(entries | {key: name})
+
+
+class _Cache(FunctionCache):
+    """Numba's cache, with the sources of a kernel and of what it calls in the key."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__(function)
+        stamp = self._impl.locator.get_source_stamp()
+        self._cache_file = _Files(self._cache_path, self._impl.filename_base, stamp)
+
+    def _index_key(self, sig: Any, codegen: Any) -> tuple[Any, ...]:
+        stem = self._py_func.__module__.rpartition(".")[2]
+        sources = _sources(stem) if (_HERE / f"{stem}.py").exists() else ""
+        return (*super()._index_key(sig, codegen), sources)
+
+
+_OFF = bool(config.DISABLE_JIT)  # type: ignore[attr-defined]
+
+
+def compiled(function: Callable[..., Any]) -> Any:
+    """Compile a kernel."""
+    return function if _OFF else Kernel(function)
+
+
+def inlined(function: Callable[..., Any]) -> Any:
+    """Compile a kernel into whatever calls it."""
+    return function if _OFF else Kernel(function, forceinline=True)
