@@ -20,7 +20,7 @@ import numpy as np
 from scipy.optimize import linprog
 
 import windage as wd
-from windage.envs.peril import peril_replay
+from windage.envs.proposition3 import peril_replay
 
 # %% [markdown]
 # ## 1. The inner maximum

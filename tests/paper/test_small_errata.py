@@ -10,7 +10,7 @@ import pytest
 import windage as wd
 from windage.agents.warning_capture import listening
 from windage.confidence.radii import Radii
-from windage.envs.peril import peril_replay
+from windage.envs.proposition3 import peril_replay
 from windage.oracle.comparator import finite_horizon
 from windage.paper import borl, poison
 from windage.proof import hindsight

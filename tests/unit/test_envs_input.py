@@ -9,7 +9,7 @@ import re
 import pytest
 
 import windage as wd
-from windage.envs.registry import REGISTERED, Facts, register
+from windage.envs.registry import REGISTERED, register
 from windage.errors import InputError, WindageError
 
 
@@ -130,7 +130,7 @@ def test_the_newest_version_has_the_largest_number(monkeypatch):
 @pytest.mark.parametrize("id", ["river", "river-v", "river-vx", "-v1x", "River-v0"])
 def test_an_id_has_a_version(id):
     with pytest.raises(InputError, match="has no version"):
-        register(id, lambda: Facts())
+        register(id)
 
 
 def test_peril_is_not_told_two_lengths():

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import importlib
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -12,10 +15,23 @@ import windage as wd
 
 def test_all_is_complete_and_importable():
     assert len(wd.__all__) == len(set(wd.__all__))  # ruff keeps them sorted
-    assert set(wd.__all__) == set(wd._HOME) | set(wd._ROOMS)
     for name in wd.__all__:
         assert getattr(wd, name) is not None
     assert set(wd.__all__) <= set(dir(wd))
+
+
+@pytest.mark.parametrize("package", [wd, wd.envs])
+def test_a_stub_has_the_public_names_and_type_checkers_see_them(package):
+    """Each line re-exports one name, so that mypy --strict knows it from outside."""
+    stub = Path(package.__file__).with_suffix(".pyi").read_text()
+    lines = re.findall(r"^from ([\w.]+) import (\w+) as (\w+)$", stub, re.MULTILINE)
+    assert len(lines) == sum(line.startswith("from ") for line in stub.splitlines())
+    assert sorted(name for _, name, _ in lines) == sorted(package.__all__)
+    for module, name, public in lines:
+        assert name == public
+        home = importlib.import_module(module)
+        assert getattr(home, name) is getattr(package, name)
+        assert package is home or name in home.__all__
 
 
 def test_names_that_do_not_exist_say_so():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from windage.envs.registry import Facts, register
+from windage.envs.registry import Facts, Instance, register
 from windage.models import DriftingMDP
 from windage.models.mdp import MDP
 from windage.models.noise import Noise
@@ -21,29 +21,13 @@ _MEANS = {
 }
 
 
-def _facts(
-    horizon: int = 20_000,
-    shape: str = "waves",
-    cycles: float = 2.5,
-    noise: Noise | str = "bernoulli",
-) -> Facts:
-    T, schedule = _checked(horizon, shape, cycles, noise)
-    before, after = (np.array(means) for means in _MEANS[shape])
-    distance = float(np.abs(after - before).max())
-    return Facts(
-        reward_budget=distance * schedule.variation(T),
-        transition_budget=0.0,
-        diameter_bound=0.0,
-    )
-
-
-@register("bandit-v0", _facts)
+@register("bandit-v0")
 def bandit(
     horizon: int = 20_000,
     shape: str = "waves",
     cycles: float = 2.5,
     noise: Noise | str = "bernoulli",
-) -> DriftingMDP:
+) -> Instance:
     """Arms and nothing else: two that trade places, or three of which one has a great moment.
 
     States
@@ -67,24 +51,28 @@ def bandit(
     Version history
         v0: first.
     """
-    T, schedule = _checked(horizon, shape, cycles, noise)
-    before, after = _MEANS[shape]
-    space = StateActions([len(before)], action_names=[[f"arm {k + 1}" for k in range(len(before))]])
-    stay = np.ones((len(before), 1))
-    return DriftingMDP.blend(
-        [MDP(space, before, stay), MDP(space, after, stay)],
-        schedule,
-        horizon=T,
-        noise=noise,
-    )
-
-
-def _checked(horizon: int, shape: str, cycles: float, noise: Noise | str) -> tuple[int, Schedule]:
     T = as_horizon(horizon)
     Noise.of(noise)
     as_choice(shape, "shape", _SHAPES)
-    waves = Cosine(cycles)
-    if shape == "waves":
-        return T, waves
-    first, second = 3 * T // 10 + 1, T // 2 + 1
-    return T, Steps([first, second] if first < second else [])
+    schedule: Schedule = Cosine(cycles)
+    if shape == "breaks":
+        first, second = 3 * T // 10 + 1, T // 2 + 1
+        schedule = Steps([first, second] if first < second else [])
+    before, after = _MEANS[shape]
+
+    def facts() -> Facts:
+        distance = float(np.abs(np.subtract(after, before)).max())
+        return Facts(
+            reward_budget=distance * schedule.variation(T),
+            transition_budget=0.0,
+            diameter_bound=0.0,
+        )
+
+    def build() -> DriftingMDP:
+        arms = [f"arm {k + 1}" for k in range(len(before))]
+        space = StateActions([len(arms)], action_names=[arms])
+        stay = np.ones((len(arms), 1))
+        models = [MDP(space, means, stay) for means in (before, after)]
+        return DriftingMDP.blend(models, schedule, horizon=T, noise=noise)
+
+    return Instance(build, facts)

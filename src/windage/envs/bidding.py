@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 from numpy.typing import NDArray
 
-from windage.envs.registry import Facts, register
+from windage.envs.registry import Facts, Instance, register
 from windage.models import DriftingMDP
 from windage.models.mdp import MDP
 from windage.models.noise import Noise
@@ -25,32 +25,14 @@ _TAME = np.array([[0.0, 0.6, 0.85, 0.95], [0.0, 0.5, 0.8, 0.95], [0.0, 0.4, 0.7,
 _FIERCE = np.array([[0.0, 0.5, 0.8, 0.95], [0.0, 0.25, 0.6, 0.85], [0.0, 0.05, 0.25, 0.6]])
 
 
-def _facts(
-    horizon: int = 20_000,
-    budget: int = 10,
-    refill: float = 0.5,
-    cycles: float = 2,
-    noise: Noise | str = "bernoulli",
-) -> Facts:
-    T, most, comes = _checked(horizon, budget, refill, noise)
-    swings = Cosine(cycles).variation(T)
-    bid = min(most, 2)  # the bid whose fortune changes most; the hot market is where it does
-    change = float(_TAME[2, bid] - _FIERCE[2, bid])
-    # Won or lost, tomorrow's budgets do not overlap, unless a refill makes up for a bid of 1.
-    apart = 2.0 if bid == 2 else 2 * (1 - comes)
-    return Facts(
-        reward_budget=_VALUES[2] * change * swings, transition_budget=apart * change * swings
-    )
-
-
-@register("bidding-v0", _facts)
+@register("bidding-v0")
 def bidding(
     horizon: int = 20_000,
     budget: int = 10,
     refill: float = 0.5,
     cycles: float = 2,
     noise: Noise | str = "bernoulli",
-) -> DriftingMDP:
+) -> Instance:
     """A buyer of impressions who must pace a budget while the other bidders change their minds.
 
     States
@@ -77,8 +59,30 @@ def bidding(
     Version history
         v0: first.
     """
-    T, most, comes = _checked(horizon, budget, refill, noise)
+    T, most = as_horizon(horizon), as_size(budget, "budget")
+    Noise.of(noise)
+    comes = as_real(refill, "refill", low=0, high=1, open_low=True, open_high=True)
+    require_memory(8.0 * 3 * 36 * (most + 1) ** 2, "budget", fix="ask for a smaller budget")
     schedule = Cosine(cycles)
+
+    def facts() -> Facts:
+        bid = min(most, 2)  # the bid whose fortune changes most, in the hot market
+        change = float(_TAME[2, bid] - _FIERCE[2, bid])
+        swings = schedule.variation(T)
+        # Won or lost, the next budgets do not overlap, unless a refill makes up for a bid of 1.
+        apart = 2.0 if bid == 2 else 2 * (1 - comes)
+        return Facts(
+            reward_budget=_VALUES[2] * change * swings, transition_budget=apart * change * swings
+        )
+
+    def build() -> DriftingMDP:
+        models = [_model(most, comes, wins) for wins in (_TAME, _FIERCE)]
+        return DriftingMDP.blend(models, schedule, horizon=T, noise=noise)
+
+    return Instance(build, facts)
+
+
+def _model(most: int, comes: float, wins: NDArray[np.float64]) -> MDP:
     states = list(itertools.product(range(most + 1), range(len(_MARKETS))))
     bids = ["pass", "bid 1", "bid 2", "bid 3"]
     space = StateActions(
@@ -86,28 +90,14 @@ def bidding(
         state_names=[f"budget {left}, {_MARKETS[market]} market" for left, market in states],
         action_names=[bids[: min(left, 3) + 1] for left, _ in states],
     )
-
-    def model(wins: NDArray[np.float64]) -> MDP:
-        rewards = np.empty(space.n_pairs)
-        transitions = np.zeros((space.n_pairs, most + 1, len(_MARKETS)))
-        for pair, (s, bid) in enumerate(zip(space.state_of, space.action_of, strict=True)):
-            left, market = states[s]
-            win = wins[market, bid]
-            rewards[pair] = _VALUES[market] * win
-            for paid, chance in ((bid, win), (0, 1 - win)):
-                for new, coming in ((1, comes), (0, 1 - comes)):
-                    then = min(left - paid + new, most)
-                    transitions[pair, then] += chance * coming * _MARKET_CHAIN[market]
-        return MDP(space, rewards, transitions.reshape(space.n_pairs, -1))
-
-    return DriftingMDP.blend([model(_TAME), model(_FIERCE)], schedule, horizon=T, noise=noise)
-
-
-def _checked(
-    horizon: int, budget: int, refill: float, noise: Noise | str
-) -> tuple[int, int, float]:
-    T, most = as_horizon(horizon), as_size(budget, "budget")
-    Noise.of(noise)
-    comes = as_real(refill, "refill", low=0, high=1, open_low=True, open_high=True)
-    require_memory(8.0 * 3 * 36 * (most + 1) ** 2, "budget", fix="ask for a smaller budget")
-    return T, most, comes
+    rewards = np.empty(space.n_pairs)
+    transitions = np.zeros((space.n_pairs, most + 1, len(_MARKETS)))
+    for pair, (s, bid) in enumerate(zip(space.state_of, space.action_of, strict=True)):
+        left, market = states[s]
+        win = wins[market, bid]
+        rewards[pair] = _VALUES[market] * win
+        for paid, chance in ((bid, win), (0, 1 - win)):
+            for new, coming in ((1, comes), (0, 1 - comes)):
+                then = min(left - paid + new, most)
+                transitions[pair, then] += chance * coming * _MARKET_CHAIN[market]
+    return MDP(space, rewards, transitions.reshape(space.n_pairs, -1))

@@ -7,7 +7,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from windage.envs.registry import Facts, register
+from windage.envs.registry import Facts, Instance, register
 from windage.models import DriftingMDP
 from windage.models.noise import Noise
 from windage.spaces import StateActions
@@ -27,19 +27,7 @@ _VARIANT_AT = 0.6  # of the horizon
 _LEAST = 1e-290  # smaller probabilities are slow to compute with, and one over them overflows
 
 
-def _facts(
-    horizon: int = 20_000,
-    population: int = 15,
-    cycles: int = 2,
-    variant: float = 1.5,
-    importation: float = 0.01,
-    noise: Noise | str = "bernoulli",
-) -> Facts:
-    _checked(horizon, population, cycles, variant, importation, noise)
-    return Facts(reward_budget=0.0)
-
-
-@register("epidemic-v0", _facts)
+@register("epidemic-v0")
 def epidemic(
     horizon: int = 20_000,
     population: int = 15,
@@ -47,7 +35,7 @@ def epidemic(
     variant: float = 1.5,
     importation: float = 0.01,
     noise: Noise | str = "bernoulli",
-) -> DriftingMDP:
+) -> Instance:
     """A disease that comes back every winter, against measures that cost while they last.
 
     States
@@ -75,34 +63,6 @@ def epidemic(
     Version history
         v0: first.
     """
-    T, n, months, factor, outside = _checked(
-        horizon, population, cycles, variant, importation, noise
-    )
-    space = StateActions(
-        [1] + [len(_MEASURES)] * n,
-        state_names=[f"{s} infected" for s in range(n + 1)],
-        action_names=[_MEASURES[:1]] + [_MEASURES] * n,
-    )
-    ill, cost = space.state_of, np.array(_COSTS)[space.action_of]
-    times, spread = _calendar(T, months, factor)
-    return DriftingMDP(
-        space,
-        times,
-        np.tile(1 - _ILLNESS * ill / n - cost, (len(times), 1)),
-        np.stack([_kernel(space, beta, outside) for beta in spread]),
-        horizon=T,
-        noise=noise,
-    )
-
-
-def _checked(
-    horizon: int,
-    population: int,
-    cycles: int,
-    variant: float,
-    importation: float,
-    noise: Noise | str,
-) -> tuple[int, int, int, float, float]:
     T, n = as_horizon(horizon), as_size(population, "population", low=2)
     Noise.of(noise)
     months = _KNOTS_A_CYCLE * as_size(cycles, "cycles")
@@ -113,7 +73,25 @@ def _checked(
         "population",
         fix="ask for fewer people or cycles",
     )
-    return T, n, months, factor, outside
+
+    def build() -> DriftingMDP:
+        space = StateActions(
+            [1] + [len(_MEASURES)] * n,
+            state_names=[f"{s} infected" for s in range(n + 1)],
+            action_names=[_MEASURES[:1]] + [_MEASURES] * n,
+        )
+        ill, cost = space.state_of, np.array(_COSTS)[space.action_of]
+        times, spread = _calendar(T, months, factor)
+        return DriftingMDP(
+            space,
+            times,
+            np.tile(1 - _ILLNESS * ill / n - cost, (len(times), 1)),
+            np.stack([_kernel(space, beta, outside) for beta in spread]),
+            horizon=T,
+            noise=noise,
+        )
+
+    return Instance(build, lambda: Facts(reward_budget=0.0))
 
 
 def _calendar(horizon: int, months: int, variant: float) -> tuple[list[int], list[float]]:

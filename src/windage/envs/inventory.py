@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from windage.envs.registry import Facts, register
+from windage.envs.registry import Facts, Instance, register
 from windage.models import DriftingMDP
 from windage.models.mdp import MDP
 from windage.models.noise import Noise
@@ -24,43 +24,7 @@ _SLOW, _BUSY, _LUMPY = range(3)
 _DEAREST = 1e100  # sums of costs stay finite
 
 
-def _facts(
-    horizon: int = 20_000,
-    capacity: int = 9,
-    seasons: int = 2,
-    order_cost: float = 4.0,
-    unit_cost: float = 1.0,
-    holding_cost: float = 0.6,
-    shortage_cost: float = 4.0,
-    zeta: float | None = None,
-    noise: Noise | str = "bernoulli",
-) -> Facts:
-    T, most, least, costs = _checked(
-        horizon,
-        capacity,
-        seasons,
-        zeta,
-        noise,
-        (order_cost, unit_cost, holding_cost, shortage_cost),
-    )
-    times, order = _calendar(T, seasons)
-    laws = _laws(most, least)
-    carried = [_carried(law, costs.holding, costs.shortage) for law in laws]
-    scale = _largest_cost(carried, costs)
-    moves = list(itertools.pairwise(order))
-    whole = len(times) == 2 * seasons + 1 + (seasons > 1)
-    return Facts(
-        reward_budget=sum(float(np.abs(carried[j] - carried[i]).max()) / scale for i, j in moves)
-        if whole
-        else None,
-        transition_budget=sum(float(np.abs(laws[j] - laws[i]).sum()) for i, j in moves)
-        if whole
-        else None,
-        diameter_bound=1 / least,
-    )
-
-
-@register("inventory-v0", _facts)
+@register("inventory-v0")
 def inventory(
     horizon: int = 20_000,
     capacity: int = 9,
@@ -71,7 +35,7 @@ def inventory(
     shortage_cost: float = 4.0,
     zeta: float | None = None,
     noise: Noise | str = "bernoulli",
-) -> DriftingMDP:
+) -> Instance:
     """A shop that pays for every delivery, loses what it cannot sell, and meets a changing demand.
 
     States
@@ -100,30 +64,56 @@ def inventory(
     Version history
         v0: first.
     """
-    T, most, least, costs = _checked(
-        horizon,
-        capacity,
-        seasons,
-        zeta,
-        noise,
-        (order_cost, unit_cost, holding_cost, shortage_cost),
+    T, most = as_horizon(horizon), as_size(capacity, "capacity")
+    Noise.of(noise)
+    as_integer(seasons, "seasons", low=1, high=1000)
+    costs = _Costs(
+        as_real(order_cost, "order_cost", low=0, high=_DEAREST),
+        as_real(unit_cost, "unit_cost", low=0, high=_DEAREST),
+        as_real(holding_cost, "holding_cost", low=0, high=_DEAREST),
+        as_real(shortage_cost, "shortage_cost", low=0, high=_DEAREST, open_low=True),
     )
-    space = StateActions(
-        most + 1 - np.arange(most + 1),
-        state_names=[f"{s} on hand" for s in range(most + 1)],
-        action_names=[[f"order {a}" for a in range(most + 1 - s)] for s in range(most + 1)],
+    pairs = (most + 1) * (most + 2) // 2
+    require_memory(8.0 * 5 * pairs * (most + 1), "capacity", fix="ask for a smaller capacity")
+    least = as_real(
+        0.2 / (most + 1) if zeta is None else zeta,
+        "zeta",
+        low=0,
+        high=1 / (most + 1),
+        open_low=True,
     )
-    level = space.state_of + space.action_of
-    ordering = costs.order * (space.action_of > 0) + costs.unit * space.action_of
+    times, order = _calendar(T, seasons)
     laws = _laws(most, least)
     carried = [_carried(law, costs.holding, costs.shortage) for law in laws]
     scale = _largest_cost(carried, costs)
-    models = [
-        MDP(space, 1 - (ordering + cost[level]) / scale, _left_over(law)[level])
-        for law, cost in zip(laws, carried, strict=True)
-    ]
-    times, order = _calendar(T, seasons)
-    return DriftingMDP.blend([models[k] for k in order], Knots(times), horizon=T, noise=noise)
+
+    def facts() -> Facts:
+        if len(times) < 2 * seasons + 1 + (seasons > 1):  # a turn fell out of a short horizon
+            return Facts(diameter_bound=1 / least)
+        moves = list(itertools.pairwise(order))
+        return Facts(
+            reward_budget=sum(
+                float(np.abs(carried[j] - carried[i]).max()) / scale for i, j in moves
+            ),
+            transition_budget=sum(float(np.abs(laws[j] - laws[i]).sum()) for i, j in moves),
+            diameter_bound=1 / least,
+        )
+
+    def build() -> DriftingMDP:
+        space = StateActions(
+            most + 1 - np.arange(most + 1),
+            state_names=[f"{s} on hand" for s in range(most + 1)],
+            action_names=[[f"order {a}" for a in range(most + 1 - s)] for s in range(most + 1)],
+        )
+        level = space.state_of + space.action_of
+        ordering = costs.order * (space.action_of > 0) + costs.unit * space.action_of
+        models = [
+            MDP(space, 1 - (ordering + cost[level]) / scale, _left_over(law)[level])
+            for law, cost in zip(laws, carried, strict=True)
+        ]
+        return DriftingMDP.blend([models[k] for k in order], Knots(times), horizon=T, noise=noise)
+
+    return Instance(build, facts)
 
 
 class _Costs(NamedTuple):
@@ -131,31 +121,6 @@ class _Costs(NamedTuple):
     unit: float
     holding: float
     shortage: float
-
-
-def _checked(
-    horizon: int,
-    capacity: int,
-    seasons: int,
-    zeta: float | None,
-    noise: Noise | str,
-    costs: tuple[float, float, float, float],
-) -> tuple[int, int, float, _Costs]:
-    """The horizon, the capacity, the least probability of a demand and the costs."""
-    T, most = as_horizon(horizon), as_size(capacity, "capacity")
-    Noise.of(noise)
-    as_integer(seasons, "seasons", low=1, high=1000)
-    named = zip(_Costs._fields, costs, strict=True)
-    priced = _Costs(
-        *(
-            as_real(cost, f"{name}_cost", low=0, high=_DEAREST, open_low=name == "shortage")
-            for name, cost in named
-        )
-    )
-    least = 0.2 / (most + 1) if zeta is None else zeta
-    pairs = (most + 1) * (most + 2) // 2
-    require_memory(8.0 * 5 * pairs * (most + 1), "capacity", fix="ask for a smaller capacity")
-    return T, most, as_real(least, "zeta", low=0, high=1 / (most + 1), open_low=True), priced
 
 
 def _calendar(horizon: int, seasons: int) -> tuple[tuple[int, ...], list[int]]:

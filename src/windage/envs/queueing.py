@@ -6,7 +6,7 @@ import itertools
 
 import numpy as np
 
-from windage.envs.registry import Facts, register
+from windage.envs.registry import Facts, Instance, register
 from windage.models import DriftingMDP
 from windage.models.mdp import MDP
 from windage.models.noise import Noise
@@ -22,21 +22,6 @@ _BUSY, _QUIET = 0.75, 0.15  # arrivals a slot, at the two ends of the season
 _VALUE, _HOLDING = 2.0, 1.0
 
 
-def _facts(
-    horizon: int = 20_000,
-    capacity: int = 10,
-    cycles: float = 2,
-    noise: Noise | str = "bernoulli",
-) -> Facts:
-    T, most = _checked(horizon, capacity, noise)
-    swings = (_BUSY - _QUIET) * Cosine(cycles).variation(T)
-    return Facts(
-        reward_budget=_VALUE / 4 * swings,
-        transition_budget=2 * swings,
-        diameter_bound=_fill_up(most, _QUIET, _RATES["slow"]),
-    )
-
-
 def _fill_up(capacity: int, arrivals: float, rate: float) -> float:
     """The expected time from an empty queue to a full one; emptying it fast takes less."""
     climb = 1 / arrivals
@@ -47,13 +32,13 @@ def _fill_up(capacity: int, arrivals: float, rate: float) -> float:
     return total
 
 
-@register("queue-v0", _facts)
+@register("queue-v0")
 def queue(
     horizon: int = 20_000,
     capacity: int = 10,
     cycles: float = 2,
     noise: Noise | str = "bernoulli",
-) -> DriftingMDP:
+) -> Instance:
     """A counter with three speeds and a door that can be shut, in front of a crowd with seasons.
 
     States
@@ -77,8 +62,29 @@ def queue(
     Version history
         v0: first.
     """
-    T, most = _checked(horizon, capacity, noise)
+    T, most = as_horizon(horizon), as_size(capacity, "capacity")
+    Noise.of(noise)
+    require_memory(
+        8.0 * 3 * 6 * (most + 1) ** 2, "capacity", fix="ask for a queue of smaller capacity"
+    )
     schedule = Cosine(cycles)
+
+    def facts() -> Facts:
+        swings = (_BUSY - _QUIET) * schedule.variation(T)
+        return Facts(
+            reward_budget=_VALUE / 4 * swings,
+            transition_budget=2 * swings,
+            diameter_bound=_fill_up(most, _QUIET, _RATES["slow"]),
+        )
+
+    def build() -> DriftingMDP:
+        models = [_model(most, _BUSY), _model(most, _QUIET)]
+        return DriftingMDP.blend(models, schedule, horizon=T, noise=noise)
+
+    return Instance(build, facts)
+
+
+def _model(most: int, arrivals: float) -> MDP:
     choices = list(itertools.product((True, False), _RATES))  # admit or not, and the speed
     offered = [choices[: len(_RATES)], *[choices] * most]
     space = StateActions(
@@ -89,29 +95,16 @@ def queue(
             for of_state in offered
         ],
     )
-
-    def model(arrivals: float) -> MDP:
-        rewards = np.empty(space.n_pairs)
-        transitions = np.zeros((space.n_pairs, most + 1))
-        pair = 0
-        for s, of_state in enumerate(offered):
-            for admit, speed in of_state:
-                leaves, comes = _RATES[speed] if s else 0.0, arrivals if admit else 0.0
-                joins = comes * leaves if s == most else comes
-                rewards[pair] = (2 + _VALUE * joins - _HOLDING * s / most - _COSTS[speed]) / 4
-                transitions[pair, max(s - 1, 0)] += leaves * (1 - comes)
-                transitions[pair, s] += leaves * comes + (1 - leaves) * (1 - comes)
-                transitions[pair, min(s + 1, most)] += (1 - leaves) * comes
-                pair += 1
-        return MDP(space, rewards, transitions)
-
-    return DriftingMDP.blend([model(_BUSY), model(_QUIET)], schedule, horizon=T, noise=noise)
-
-
-def _checked(horizon: int, capacity: int, noise: Noise | str) -> tuple[int, int]:
-    T, most = as_horizon(horizon), as_size(capacity, "capacity")
-    Noise.of(noise)
-    require_memory(
-        8.0 * 3 * 6 * (most + 1) ** 2, "capacity", fix="ask for a queue of smaller capacity"
-    )
-    return T, most
+    rewards = np.empty(space.n_pairs)
+    transitions = np.zeros((space.n_pairs, most + 1))
+    pair = 0
+    for s, of_state in enumerate(offered):
+        for admit, speed in of_state:
+            leaves, comes = _RATES[speed] if s else 0.0, arrivals if admit else 0.0
+            joins = comes * leaves if s == most else comes
+            rewards[pair] = (2 + _VALUE * joins - _HOLDING * s / most - _COSTS[speed]) / 4
+            transitions[pair, max(s - 1, 0)] += leaves * (1 - comes)
+            transitions[pair, s] += leaves * comes + (1 - leaves) * (1 - comes)
+            transitions[pair, min(s + 1, most)] += (1 - leaves) * comes
+            pair += 1
+    return MDP(space, rewards, transitions)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from windage.envs.registry import Facts, register
+from windage.envs.registry import Facts, Instance, register
 from windage.errors import InputError
 from windage.models import DriftingMDP
 from windage.models.mdp import MDP
@@ -23,28 +23,7 @@ __all__ = ["random_drift"]
 _SHAPES = ("cosine", "linear", "jumps", "walk", "burst")
 
 
-def _facts(
-    horizon: int = 5000,
-    states: int = 5,
-    actions: int = 3,
-    reward_budget: float = 1.0,
-    transition_budget: float = 1.0,
-    shape: str = "cosine",
-    mixing: float = 0.2,
-    seed: int = 0,
-    noise: Noise | str = "bernoulli",
-) -> Facts:
-    asked = _checked(
-        horizon, states, actions, reward_budget, transition_budget, shape, mixing, seed, noise
-    )
-    return Facts(
-        reward_budget=asked.reward_budget,
-        transition_budget=asked.transition_budget,
-        diameter_bound=asked.states / asked.mixing if asked.states > 1 else 0.0,
-    )
-
-
-@register("random-drift-v0", _facts)
+@register("random-drift-v0")
 def random_drift(
     horizon: int = 5000,
     states: int = 5,
@@ -55,7 +34,7 @@ def random_drift(
     mixing: float = 0.2,
     seed: int = 0,
     noise: Noise | str = "bernoulli",
-) -> DriftingMDP:
+) -> Instance:
     """A random model that drifts towards another one and back, with the budgets you ask for.
 
     States
@@ -78,54 +57,6 @@ def random_drift(
     Version history
         v0: first.
     """
-    asked = _checked(
-        horizon, states, actions, reward_budget, transition_budget, shape, mixing, seed, noise
-    )
-    space = StateActions.uniform(asked.states, asked.actions)
-    rng = stream(asked.seed, "envs.random_drift")
-    first, second = (_kernel(rng, space, asked.mixing) for _ in range(2))
-    here, there = rng.random((2, space.n_pairs))
-    apart = float(np.abs(second - first).sum(axis=1).max())
-    kernel_schedule, pull = _fitted(asked, "transition_budget", apart)
-    reward_schedule, reward_pull = _fitted(
-        asked, "reward_budget", float(np.abs(there - here).max())
-    )
-    return DriftingMDP.blend(
-        [
-            MDP(space, here, first),
-            MDP(space, here + reward_pull * (there - here), first + pull * (second - first)),
-        ],
-        kernel_schedule,
-        reward_schedule,
-        horizon=asked.horizon,
-        noise=noise,
-    )
-
-
-class _Asked(NamedTuple):
-    """The parameters, checked."""
-
-    horizon: int
-    states: int
-    actions: int
-    reward_budget: float
-    transition_budget: float
-    shape: str
-    mixing: float
-    seed: int
-
-
-def _checked(
-    horizon: int,
-    states: int,
-    actions: int,
-    reward_budget: float,
-    transition_budget: float,
-    shape: str,
-    mixing: float,
-    seed: int,
-    noise: Noise | str,
-) -> _Asked:
     Noise.of(noise)
     asked = _Asked(
         as_horizon(horizon),
@@ -147,7 +78,49 @@ def _checked(
         )
     cells = float(asked.states) ** 2 * asked.actions
     require_memory(8.0 * 6 * cells, "states", fix="ask for fewer states or actions")
-    return asked
+
+    def facts() -> Facts:
+        return Facts(
+            reward_budget=asked.reward_budget,
+            transition_budget=asked.transition_budget,
+            diameter_bound=asked.states / asked.mixing if asked.states > 1 else 0.0,
+        )
+
+    def build() -> DriftingMDP:
+        space = StateActions.uniform(asked.states, asked.actions)
+        rng = stream(asked.seed, "envs.random_drift")
+        first, second = (_kernel(rng, space, asked.mixing) for _ in range(2))
+        here, there = rng.random((2, space.n_pairs))
+        apart = float(np.abs(second - first).sum(axis=1).max())
+        kernel_schedule, pull = _fitted(asked, "transition_budget", apart)
+        reward_schedule, reward_pull = _fitted(
+            asked, "reward_budget", float(np.abs(there - here).max())
+        )
+        return DriftingMDP.blend(
+            [
+                MDP(space, here, first),
+                MDP(space, here + reward_pull * (there - here), first + pull * (second - first)),
+            ],
+            kernel_schedule,
+            reward_schedule,
+            horizon=asked.horizon,
+            noise=noise,
+        )
+
+    return Instance(build, facts)
+
+
+class _Asked(NamedTuple):
+    """The parameters, checked."""
+
+    horizon: int
+    states: int
+    actions: int
+    reward_budget: float
+    transition_budget: float
+    shape: str
+    mixing: float
+    seed: int
 
 
 def _kernel(rng: np.random.Generator, space: StateActions, mixing: float) -> NDArray[np.float64]:

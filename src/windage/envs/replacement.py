@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from windage.envs.registry import Facts, register
+from windage.envs.registry import Facts, Instance, register
 from windage.models import DriftingMDP
 from windage.models.noise import Noise
 from windage.spaces import StateActions
@@ -18,26 +18,12 @@ _REPAIRED = 0.7
 _LOSS, _REPAIR_PAYS = 0.6, 0.2  # so that uniform random play earns 88 % of the optimal gains
 
 
-def _facts(
-    horizon: int = 20_000,
-    wear: int = 6,
-    noise: Noise | str = "bernoulli",
-) -> Facts:
-    T, m = _checked(horizon, wear, noise)
-    first, middle, last = _WEARS
-    return Facts(
-        reward_budget=0.0,
-        transition_budget=2 * (abs(middle - first) + abs(last - middle)) if T >= 3 else None,
-        diameter_bound=m / min(_WEARS),
-    )
-
-
-@register("replacement-v0", _facts)
+@register("replacement-v0")
 def replacement(
     horizon: int = 20_000,
     wear: int = 6,
     noise: Noise | str = "bernoulli",
-) -> DriftingMDP:
+) -> Instance:
     """A machine that earns less the more it is worn, and wears faster in some years than in others.
 
     States
@@ -60,27 +46,40 @@ def replacement(
     Version history
         v0: first.
     """
-    T, m = _checked(horizon, wear, noise)
-    offered = [["operate"], *[["operate", "repair", "replace"]] * (m - 1), ["repair", "replace"]]
-    space = StateActions(
-        [len(of_state) for of_state in offered],
-        state_names=[f"wear {s}" for s in range(m + 1)],
-        action_names=offered,
-    )
-    earned = {"repair": _REPAIR_PAYS, "replace": 0.0}
-    rewards = [
-        earned.get(action, 1 - _LOSS * (s / m) ** 2) for s in range(m + 1) for action in offered[s]
-    ]
-    times, kept = np.unique([1, (T + 1) // 2, T], return_index=True)
-    kernels = [_kernel(offered, _WEARS[k]) for k in kept]
-    return DriftingMDP(space, times, [rewards] * len(kernels), kernels, horizon=T, noise=noise)
-
-
-def _checked(horizon: int, wear: int, noise: Noise | str) -> tuple[int, int]:
     T, m = as_horizon(horizon), as_size(wear, "wear")
     Noise.of(noise)
     require_memory(8.0 * 9 * 3 * (m + 1) ** 2, "wear", fix="ask for fewer states of wear")
-    return T, m
+
+    def facts() -> Facts:
+        first, middle, last = _WEARS
+        return Facts(
+            reward_budget=0.0,
+            transition_budget=2 * (abs(middle - first) + abs(last - middle)) if T >= 3 else None,
+            diameter_bound=m / min(_WEARS),
+        )
+
+    def build() -> DriftingMDP:
+        offered = [
+            ["operate"],
+            *[["operate", "repair", "replace"]] * (m - 1),
+            ["repair", "replace"],
+        ]
+        space = StateActions(
+            [len(of_state) for of_state in offered],
+            state_names=[f"wear {s}" for s in range(m + 1)],
+            action_names=offered,
+        )
+        earned = {"repair": _REPAIR_PAYS, "replace": 0.0}
+        rewards = [
+            earned.get(action, 1 - _LOSS * (s / m) ** 2)
+            for s in range(m + 1)
+            for action in offered[s]
+        ]
+        times, kept = np.unique([1, (T + 1) // 2, T], return_index=True)
+        kernels = [_kernel(offered, _WEARS[k]) for k in kept]
+        return DriftingMDP(space, times, [rewards] * len(kernels), kernels, horizon=T, noise=noise)
+
+    return Instance(build, facts)
 
 
 def _kernel(offered: list[list[str]], theta: float) -> NDArray[np.float64]:

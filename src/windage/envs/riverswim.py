@@ -7,7 +7,7 @@ import math
 import numpy as np
 from scipy.sparse import csr_array
 
-from windage.envs.registry import Facts, register
+from windage.envs.registry import Facts, Instance, register
 from windage.models import DriftingMDP
 from windage.models.mdp import MDP
 from windage.models.noise import Noise
@@ -22,27 +22,6 @@ _SPARSE_FROM = 500  # states: a chain has three non-zeros a row
 _BYTES_A_STATE = 600.0  # of a sparse chain while it is made
 
 
-def _facts(
-    horizon: int = 20_000,
-    states: int = 6,
-    noise: Noise | str = "bernoulli",
-) -> Facts:
-    T, n = _checked(horizon, states, noise)
-    half_wave = (1 - math.cos(2 * math.pi / T)) / 2
-    return Facts(
-        reward_budget=3 * 0.7 if T >= 4 else None,
-        transition_budget=(None if T % 2 or T < 4 else 0.5 * (2 - half_wave) if n > 2 else 0.0),
-        diameter_bound=_swim_up(n, up=0.35),
-    )
-
-
-def _checked(horizon: int, states: int, noise: Noise | str) -> tuple[int, int]:
-    T, n = as_horizon(horizon), as_size(states, "states", low=2)
-    Noise.of(noise)
-    require_memory(_BYTES_A_STATE * n, "states", fix="ask for fewer states")
-    return T, n
-
-
 def _swim_up(states: int, up: float) -> float:
     """The expected time from the first state to the last with the action right."""
     climb = 1 / _FIRST_UP
@@ -53,12 +32,12 @@ def _swim_up(states: int, up: float) -> float:
     return max(total, states - 1.0)
 
 
-@register("riverswim-v0", _facts)
+@register("riverswim-v0", title="RiverSwim")
 def riverswim(
     horizon: int = 20_000,
     states: int = 6,
     noise: Noise | str = "bernoulli",
-) -> DriftingMDP:
+) -> Instance:
     """A river whose current turns with the season and whose prizes trade places.
 
     States
@@ -80,18 +59,32 @@ def riverswim(
     Version history
         v0: first.
     """
-    T, n = _checked(horizon, states, noise)
-    swaps = sorted({j * T // 4 + 1 for j in (1, 2, 3)} - {1})
-    return DriftingMDP.blend(
-        [
-            riverswim_mdp(n, up=0.6, left_reward=0.05, right_reward=1.0),
-            riverswim_mdp(n, up=0.35, left_reward=0.6, right_reward=0.3),
-        ],
-        Cosine(cycles=1),
-        Steps(swaps),
-        horizon=T,
-        noise=noise,
-    )
+    T, n = as_horizon(horizon), as_size(states, "states", low=2)
+    Noise.of(noise)
+    require_memory(_BYTES_A_STATE * n, "states", fix="ask for fewer states")
+
+    def facts() -> Facts:
+        half_wave = (1 - math.cos(2 * math.pi / T)) / 2
+        return Facts(
+            reward_budget=3 * 0.7 if T >= 4 else None,
+            transition_budget=None if T % 2 or T < 4 else 0.5 * (2 - half_wave) if n > 2 else 0.0,
+            diameter_bound=_swim_up(n, up=0.35),
+        )
+
+    def build() -> DriftingMDP:
+        swaps = sorted({j * T // 4 + 1 for j in (1, 2, 3)} - {1})
+        return DriftingMDP.blend(
+            [
+                riverswim_mdp(n, up=0.6, left_reward=0.05, right_reward=1.0),
+                riverswim_mdp(n, up=0.35, left_reward=0.6, right_reward=0.3),
+            ],
+            Cosine(cycles=1),
+            Steps(swaps),
+            horizon=T,
+            noise=noise,
+        )
+
+    return Instance(build, facts)
 
 
 def riverswim_mdp(

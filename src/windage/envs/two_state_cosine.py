@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from windage.envs.registry import Facts, register
+from windage.envs.registry import Facts, Instance, register
 from windage.models import DriftingMDP
 from windage.models.mdp import MDP
 from windage.models.noise import Noise
@@ -13,20 +13,6 @@ from windage.spaces import StateActions
 from windage.validation import as_horizon, as_size
 
 __all__ = ["two_state_cosine"]
-
-
-def _facts(
-    horizon: int = 5000,
-    reward_cycles: int = 2,
-    transition_cycles: int = 1,
-    noise: Noise | str = "bernoulli",
-) -> Facts:
-    T, r_cycles, p_cycles = _checked(horizon, reward_cycles, transition_cycles, noise)
-    return Facts(
-        reward_budget=_cosine_budget(0.8, r_cycles, T),
-        transition_budget=_cosine_budget(1.6, p_cycles, T),
-        diameter_bound=2.0,
-    )
 
 
 def _cosine_budget(distance: float, cycles: int, horizon: int) -> float | None:
@@ -38,13 +24,13 @@ def _cosine_budget(distance: float, cycles: int, horizon: int) -> float | None:
     return distance * (2 * cycles - (1 - math.cos(2 * math.pi * cycles / horizon)) / 2)
 
 
-@register("two-state-cosine-v0", _facts)
+@register("two-state-cosine-v0")
 def two_state_cosine(
     horizon: int = 5000,
     reward_cycles: int = 2,
     transition_cycles: int = 1,
     noise: Noise | str = "bernoulli",
-) -> DriftingMDP:
+) -> Instance:
     """Two states whose rewards trade places while the actions trade meanings.
 
     States
@@ -65,29 +51,32 @@ def two_state_cosine(
     Version history
         v0: first.
     """
-    T, r_cycles, p_cycles = _checked(horizon, reward_cycles, transition_cycles, noise)
-    space = StateActions.uniform(2, 2, action_names=["hold", "switch"])
-
-    def extreme(c: float, e: float) -> MDP:
-        rewards = [[0.5 + 0.4 * c, 0.3], [0.5 - 0.4 * c, 0.3]]
-        transitions = [[[e, 1 - e], [1 - e, e]], [[1 - e, e], [e, 1 - e]]]
-        return MDP.from_arrays(rewards, transitions, space)
-
-    return DriftingMDP.blend(
-        [extreme(1.0, 0.9), extreme(-1.0, 0.1)],
-        Cosine(p_cycles),
-        Cosine(r_cycles),
-        horizon=T,
-        noise=noise,
-    )
-
-
-def _checked(
-    horizon: int, reward_cycles: int, transition_cycles: int, noise: Noise | str
-) -> tuple[int, int, int]:
     Noise.of(noise)
-    return (
-        as_horizon(horizon),
-        as_size(reward_cycles, "reward_cycles", low=0),
-        as_size(transition_cycles, "transition_cycles", low=0),
-    )
+    T = as_horizon(horizon)
+    r_cycles = as_size(reward_cycles, "reward_cycles", low=0)
+    p_cycles = as_size(transition_cycles, "transition_cycles", low=0)
+
+    def facts() -> Facts:
+        return Facts(
+            reward_budget=_cosine_budget(0.8, r_cycles, T),
+            transition_budget=_cosine_budget(1.6, p_cycles, T),
+            diameter_bound=2.0,
+        )
+
+    def build() -> DriftingMDP:
+        return DriftingMDP.blend(
+            [_extreme(1.0, 0.9), _extreme(-1.0, 0.1)],
+            Cosine(p_cycles),
+            Cosine(r_cycles),
+            horizon=T,
+            noise=noise,
+        )
+
+    return Instance(build, facts)
+
+
+def _extreme(c: float, e: float) -> MDP:
+    space = StateActions.uniform(2, 2, action_names=["hold", "switch"])
+    rewards = [[0.5 + 0.4 * c, 0.3], [0.5 - 0.4 * c, 0.3]]
+    transitions = [[[e, 1 - e], [1 - e, e]], [[1 - e, e], [e, 1 - e]]]
+    return MDP.from_arrays(rewards, transitions, space)

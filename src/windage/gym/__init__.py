@@ -1,8 +1,8 @@
 """Gymnasium, both ways: our models as its environments, its environments as problems for an agent.
 
-`make_env` and the ids `windage/RiverSwim-v0`, ... play a `DriftingMDP` under Gymnasium's rules;
-`wrap` lets any of our agents act in an environment with Discrete spaces; `drift` lets a tabular
-environment change on a schedule and knows the optimum of what it then is.
+`make_env` and the ids `windage/RiverSwim-v0`, ..., which importing this package registers, play a
+`DriftingMDP` under Gymnasium's rules; `wrap` lets any of our agents act in an environment with
+Discrete spaces; `drift` lets a tabular environment change on a schedule and knows its optimum.
 """
 
 from __future__ import annotations
@@ -15,9 +15,8 @@ except ModuleNotFoundError as _err:
         name=_err.name,
     ) from None
 
-from windage._gymnasium import register
 from windage.gym.drifting import Drifting, drift
-from windage.gym.env import DriftingEnv, make_env
+from windage.gym.env import DriftingEnv, make_env, register
 from windage.gym.masks import MaskedDiscrete
 from windage.gym.problem import WrappedEnv, wrap
 from windage.gym.tabular import tabular

@@ -10,13 +10,14 @@ import numpy as np
 from gymnasium.spaces import Discrete
 
 from windage import envs
+from windage.envs.registry import REGISTERED
 from windage.errors import CallOrderError, InputError
 from windage.gym.masks import MaskedDiscrete, masks
 from windage.models import DriftingMDP
 from windage.simulators import Simulator
 from windage.validation import as_choice
 
-__all__ = ["DriftingEnv", "make_env", "make_named"]
+__all__ = ["DriftingEnv", "make_env", "make_named", "register"]
 
 Info = dict[str, Any]
 
@@ -175,9 +176,20 @@ def make_named(
     tell_mean: bool = False,
     **parameters: Any,
 ) -> DriftingEnv:
-    """Return the environment with this id of windage's; Gymnasium calls it by our ids."""
+    """Return the environment with this id of windage's: the entry point of Gymnasium's ids."""
     model = envs.make(name, **parameters)
     return DriftingEnv(model, forbidden=forbidden, render_mode=render_mode, tell_mean=tell_mean)
+
+
+def register() -> None:
+    """Register every environment of `windage.envs` that Gymnasium does not know yet."""
+    for environment in REGISTERED.values():
+        if environment.gymnasium_id not in gymnasium.registry:
+            gymnasium.register(
+                environment.gymnasium_id,
+                f"{__name__}:{make_named.__name__}",
+                kwargs={"name": environment.id},
+            )
 
 
 def _start_state(model: DriftingMDP, options: dict[str, Any] | None) -> int:

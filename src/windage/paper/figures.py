@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 import windage as wd
 from windage.agents.meta.borl import BORL
-from windage.envs.peril import peril_replay
+from windage.envs.proposition3 import peril_replay
 from windage.models.mdp import MDP
 from windage.paper.drawing import COLOURS, GREY
 from windage.paper.judging import Check, Sides, check, worst

@@ -10,7 +10,7 @@ import json
 from importlib import resources
 
 from windage.confidence.radii import Radii
-from windage.envs.peril import peril_replay
+from windage.envs.proposition3 import peril_replay
 from windage.paper.poison import best_diameter, empirical_diameter, poisoned
 
 __all__ = ["computed_points", "lecture_page"]

@@ -9,7 +9,7 @@ import numpy as np
 
 import windage as wd
 from windage.confidence.radii import Radii
-from windage.envs.peril import peril_replay
+from windage.envs.proposition3 import peril_replay
 from windage.paper.drawing import COLOURS, GREY, MARKERS, canvas, label, legend
 from windage.paper.judging import Check, Sides, worst
 from windage.paper.lecture import lecture_page

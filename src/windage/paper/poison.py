@@ -10,7 +10,7 @@ import numpy as np
 import windage as wd
 from windage.confidence.confidence import ConfidenceRegion
 from windage.confidence.radii import Radii
-from windage.envs.peril import Replay, peril_replay
+from windage.envs.proposition3 import Replay, peril_replay
 from windage.models.mdp import MDP
 from windage.spaces import StateActions
 

@@ -16,7 +16,7 @@ import pytest
 from matplotlib.figure import Figure
 
 import windage as wd
-from windage.envs.peril import peril_replay
+from windage.envs.proposition3 import peril_replay
 from windage.paper import (
     SUMMARIES,
     bandit,

@@ -16,7 +16,7 @@ from tests.e2e.chrome import MISSING, find_chrome
 from tests.paper import runs
 from windage.confidence import tuning
 from windage.confidence.radii import Radii
-from windage.envs.peril import peril_replay
+from windage.envs.proposition3 import peril_replay
 from windage.paper import Effort, bandit, borl, checker, coverage, episodes, poison, rates
 from windage.paper.inventory import averaged_diameters, inventory_window
 from windage.paper.lecture import computed_points, lecture_page

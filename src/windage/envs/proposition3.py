@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from windage.envs.registry import Facts, register
+from windage.envs.registry import Facts, Instance, register
 from windage.errors import InputError
 from windage.models import DriftingMDP
 from windage.models.mdp import MDP
@@ -23,32 +23,16 @@ _SPACE = StateActions(
 )  # the paper's names; its state 1 is our state 0
 _P1 = np.array([[[1.0, 0], [0, 1]], [[0, 1], [1, 0]]])  # a1 stays, a2 -> 2, b1 stays, b2 -> 1
 _P2 = _P1[:, ::-1]  # the two actions of each state have changed places
-
-
 _CYCLES = 5  # if neither a horizon nor the number of cycles is given
 
 
-def _facts(
-    horizon: int | None = None,
-    tau: int = 50,
-    repeats: int | None = None,
-    noise: Noise | str = "bernoulli",
-) -> Facts:
-    T, each = _checked(horizon, tau, repeats, noise)
-    return Facts(
-        reward_budget=float((T - 1) // (2 * each)),
-        transition_budget=2.0 * ((T - 1) // each),
-        diameter_bound=1.0,
-    )
-
-
-@register("peril-v0", _facts)
+@register("peril-v0")
 def peril(
     horizon: int | None = None,
     tau: int = 50,
     repeats: int | None = None,
     noise: Noise | str = "bernoulli",
-) -> DriftingMDP:
+) -> Instance:
     """Two states whose kernel changes every tau steps: each model is easy, their average is not.
 
     States
@@ -71,20 +55,6 @@ def peril(
     Version history
         v0: first.
     """
-    T, each = _checked(horizon, tau, repeats, noise)
-    return DriftingMDP.blend(
-        [_paying(1, _P1), _paying(0, _P2)],
-        Steps(range(each + 1, T + 1, each)),
-        Steps(range(2 * each + 1, T + 1, 2 * each)),
-        horizon=T,
-        noise=noise,
-    )
-
-
-def _checked(
-    horizon: int | None, tau: int, repeats: int | None, noise: Noise | str
-) -> tuple[int, int]:
-    """The horizon and tau; a horizon and repeats that contradict one another are refused."""
     each = as_size(tau, "tau")
     cycles = as_size(_CYCLES if repeats is None else repeats, "repeats")
     Noise.of(noise)
@@ -97,7 +67,24 @@ def _checked(
             fix="give the horizon or the repeats, not both",
         )
     require_memory(200.0 * (T / each), "horizon", fix="ask for fewer changes: a larger tau")
-    return T, each
+
+    def facts() -> Facts:
+        return Facts(
+            reward_budget=float((T - 1) // (2 * each)),
+            transition_budget=2.0 * ((T - 1) // each),
+            diameter_bound=1.0,
+        )
+
+    def build() -> DriftingMDP:
+        return DriftingMDP.blend(
+            [_paying(1, _P1), _paying(0, _P2)],
+            Steps(range(each + 1, T + 1, each)),
+            Steps(range(2 * each + 1, T + 1, 2 * each)),
+            horizon=T,
+            noise=noise,
+        )
+
+    return Instance(build, facts)
 
 
 class Replay(NamedTuple):

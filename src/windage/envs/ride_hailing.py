@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from windage.envs.registry import Facts, register
+from windage.envs.registry import Facts, Instance, register
 from windage.models import DriftingMDP
 from windage.models.noise import Noise
 from windage.spaces import StateActions
@@ -20,23 +20,13 @@ _ARRIVES, _MOVE_COST = 0.9, 0.02
 _QUIET, _FIRST, _SECOND, _FLIGHTS, _EVENT = 0.03, 0.75, 0.3, 0.2, 0.95
 
 
-def _facts(
-    horizon: int = 20_000,
-    zones: int = 8,
-    days: int = 1,
-    noise: Noise | str = "bernoulli",
-) -> Facts:
-    _, n, _ = _checked(horizon, zones, days, noise)
-    return Facts(diameter_bound=((n - 1) // 2 + 1) / _ARRIVES)
-
-
-@register("ride-v0", _facts)
+@register("ride-v0")
 def ride(
     horizon: int = 20_000,
     zones: int = 8,
     days: int = 1,
     noise: Noise | str = "bernoulli",
-) -> DriftingMDP:
+) -> Instance:
     """A driver who waits for a fare or moves on, in a city whose demand goes round with the hours.
 
     States
@@ -63,43 +53,37 @@ def ride(
     Version history
         v0: first.
     """
-    T, n, each = _checked(horizon, zones, days, noise)
-    knots = _KNOTS_A_DAY * each + 1
-    ring = n - 1
-    neighbours = [[(z - 1) % ring, (z + 1) % ring] for z in range(ring)] + [[0]]
-    neighbours[0].append(ring)
-    names = [f"zone {z}" for z in range(ring)] + ["airport"]
-    space = StateActions(
-        [1 + len(near) for near in neighbours],
-        state_names=names,
-        action_names=[["wait", *(f"to {names[z]}" for z in near)] for near in neighbours],
-    )
-    fares = _fares(ring)
-    moving = np.zeros((space.n_pairs, n))
-    for z, near in enumerate(neighbours):
-        for a, there in enumerate(near, start=1):
-            moving[space.pair(z, a), [there, z]] = _ARRIVES, 1 - _ARRIVES
-    waiting = space.offsets[:-1]
-    rewards, transitions = np.zeros((knots, space.n_pairs)), np.tile(moving, (knots, 1, 1))
-    for k in range(knots):
-        found, trips = _riders(k / _KNOTS_A_DAY, each, ring)
-        rewards[k, waiting] = found * (trips * fares).sum(axis=1) + _MOVE_COST
-        transitions[k, waiting] = found[:, None] * trips + np.diag(1 - found)
-    rewards /= 1 + _MOVE_COST
-    times, kept = np.unique(1 + np.arange(knots) * (T - 1) // (knots - 1), return_index=True)
-    return DriftingMDP(space, times, rewards[kept], transitions[kept], horizon=T, noise=noise)
-
-
-def _checked(horizon: int, zones: int, days: int, noise: Noise | str) -> tuple[int, int, int]:
-    T, n, each = (
-        as_horizon(horizon),
-        as_size(zones, "zones", low=4),
-        as_size(days, "days"),
-    )
+    T, n, each = as_horizon(horizon), as_size(zones, "zones", low=4), as_size(days, "days")
     Noise.of(noise)
     knots = _KNOTS_A_DAY * each + 1
     require_memory(8.0 * 3 * knots * 3 * n * n, "zones", fix="ask for fewer zones or days")
-    return T, n, each
+    ring = n - 1
+
+    def build() -> DriftingMDP:
+        neighbours = [[(z - 1) % ring, (z + 1) % ring] for z in range(ring)] + [[0]]
+        neighbours[0].append(ring)
+        names = [f"zone {z}" for z in range(ring)] + ["airport"]
+        space = StateActions(
+            [1 + len(near) for near in neighbours],
+            state_names=names,
+            action_names=[["wait", *(f"to {names[z]}" for z in near)] for near in neighbours],
+        )
+        fares = _fares(ring)
+        moving = np.zeros((space.n_pairs, n))
+        for z, near in enumerate(neighbours):
+            for a, there in enumerate(near, start=1):
+                moving[space.pair(z, a), [there, z]] = _ARRIVES, 1 - _ARRIVES
+        waiting = space.offsets[:-1]
+        rewards, transitions = np.zeros((knots, space.n_pairs)), np.tile(moving, (knots, 1, 1))
+        for k in range(knots):
+            found, trips = _riders(k / _KNOTS_A_DAY, each, ring)
+            rewards[k, waiting] = found * (trips * fares).sum(axis=1) + _MOVE_COST
+            transitions[k, waiting] = found[:, None] * trips + np.diag(1 - found)
+        rewards /= 1 + _MOVE_COST
+        times, kept = np.unique(1 + np.arange(knots) * (T - 1) // (knots - 1), return_index=True)
+        return DriftingMDP(space, times, rewards[kept], transitions[kept], horizon=T, noise=noise)
+
+    return Instance(build, lambda: Facts(diameter_bound=(ring // 2 + 1) / _ARRIVES))
 
 
 def _riders(day: float, days: int, ring: int) -> tuple[Reals, Reals]:
