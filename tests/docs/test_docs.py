@@ -22,9 +22,10 @@ import sys
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
+from tests.docs.blocks import Block, blocks
+from tests.in_process import windage_here
 
 import windage as wd
 from windage.envs.registry import REGISTERED
@@ -32,29 +33,15 @@ from windage.envs.registry import REGISTERED
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 LANGUAGES = {"python", "console", "output", "text", "toml"}
+PROGRAMS = {
+    ("README.md", "show"),
+    ("docs/tutorial/2-your-first-regret-curve.md", "try"),
+    ("docs/howto/your-own-agent.md", "check-agent"),
+    ("docs/howto/bad-input.md", "check"),
+    ("docs/reference/command-line.md", "agents"),
+}
+"""Page and verb of commands that run in a process of their own; the others run in this one."""
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
-
-
-class Block(NamedTuple):
-    language: str
-    line: int  # of the first line inside, from 1 on
-    text: str
-
-
-def blocks(page: str) -> list[Block]:
-    """Return the fenced blocks of a page in order."""
-    found: list[Block] = []
-    language, start, inside = None, 0, []
-    for number, line in enumerate(page.splitlines(), 1):
-        if not line.lstrip().startswith("```"):
-            inside.append(line)
-        elif language is None:
-            language, start, inside = line.strip().removeprefix("```").strip(), number + 1, []
-        else:
-            found.append(Block(language, start, "\n".join(inside) + "\n"))
-            language = None
-    assert language is None, f"the block at line {start - 1} is not closed"
-    return found
 
 
 def run_page(page: str, name: str, folder: Path) -> int:
@@ -114,12 +101,17 @@ def run_console(block: Block, place: str, folder: Path) -> None:
 
 
 def run_command(command: list[str], code: int, shown: str, place: str, folder: Path) -> None:
-    script = Path(sys.executable).with_name("windage")
+    """Run a command of a page: here, or the way the reader does, if it is one of `PROGRAMS`."""
+    page, verb = place.rpartition(":")[0], command[1]
     plain = {"MPLBACKEND": "Agg", "NO_COLOR": "1", "TERM": "dumb", "COLUMNS": "100"}
-    done = subprocess.run(
-        [str(script), *command[1:]],
-        cwd=folder, env=os.environ | plain, capture_output=True, text=True, timeout=120,
-    )  # fmt: skip
+    if (page, verb) in PROGRAMS:
+        script = Path(sys.executable).with_name("windage")
+        done = subprocess.run(
+            [str(script), *command[1:]],
+            cwd=folder, env=os.environ | plain, capture_output=True, text=True, timeout=120,
+        )  # fmt: skip
+    else:
+        done = windage_here(command[1:], folder, plain)
     said = done.stdout + done.stderr
     assert done.returncode == code, f"{place}: {command} exits {done.returncode}\n{said}"
     if shown.strip():
