@@ -15,10 +15,9 @@ from pathlib import Path
 import numpy as np
 
 import windage as wd
-from windage.logs.blocks import Blocks, count_blocks
-from windage.logs.budgets import budgets
-from windage.logs.changes import segment
-from windage.logs.halves import ALPHA, half_tests
+from windage.logs.changepoints import segment
+from windage.logs.counts import BlockCounts, count_blocks
+from windage.logs.drift_tests import ALPHA, budgets, half_tests
 
 STEPS = 100_000
 STILL = 200
@@ -147,7 +146,7 @@ def _log(model: wd.DriftingMDP, seed: int) -> wd.logs.Log:
     return wd.logs.Log.from_arrays(*columns, reward_range=(0, 1))
 
 
-def _first_alarm(blocks: Blocks, change: int) -> int | None:
+def _first_alarm(blocks: BlockCounts, change: int) -> int | None:
     """The end of the first significant window that reaches beyond the change."""
     tests = half_tests(blocks)
     ends = np.minimum(tests.block + tests.half, blocks.count)

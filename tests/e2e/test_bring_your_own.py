@@ -99,7 +99,7 @@ def test_scene_9_a_past_log_is_inspected(here, kind):
         assert "Time is missing: 1 step(s) between 6 and 8" in done.stdout
     assert "Drift of mean rewards" in done.stdout
     assert re.search(r"B_r, estimated in \d+ blocks", done.stdout)
-    assert "A world that stands still would show" in done.stdout
+    assert "A stationary environment would show" in done.stdout
     assert "No regret is printed." in done.stdout
     page = Page()
     page.feed((here / "page.html").read_text())
@@ -155,7 +155,7 @@ def test_names_in_a_log_are_no_markup(here):
         (["orders.csv", "--range", "0"], "'0' is no range"),
         (["orders.csv", "--range", "0,0.5"], "reward_range: 1.0 is not a number in [0, 0.5]"),
         (["orders.csv", "--draws", "0"], "draws: 0 is not an integer"),
-        (["twice.csv"], "line 1: the column 'state' stands there 2 times, as columns 2 and 4"),
+        (["twice.csv"], "line 1: the column 'state' is there 2 times, as columns 2 and 4"),
         (["quote.csv"], "quote.csv at line 3: a quote is opened and never closed"),
     ],
 )

@@ -1,4 +1,4 @@
-"""`windage inspect`: what a log of the past says of the world it comes from."""
+"""`windage inspect`: test a log of past steps for drift."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def inspect(
         ),
     ] = None,
     separator: Annotated[
-        str | None, typer.Option(metavar="CHAR", help="What stands between cells of a CSV file.")
+        str | None, typer.Option(metavar="CHAR", help="The separator of cells of a CSV file.")
     ] = None,
     rewards: Annotated[
         str | None,
@@ -46,7 +46,7 @@ def inspect(
     """Say where a log of past steps drifted and by how much, and draw it."""
     from windage.logs import read_log
     from windage.logs.page import require_html
-    from windage.logs.reading import require_file
+    from windage.logs.reader import require_file
 
     require_file(log)
     target = output or Path("out") / f"{log.stem}.html"

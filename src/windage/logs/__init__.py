@@ -1,4 +1,4 @@
-"""Past data: what a log says of the world it comes from, and what of it is known.
+"""Past data: logs of an environment, read, tested for drift, fitted by a model.
 
 `read_log(path)` reads a CSV or Parquet file in a stream; `log.inspect()` says where it drifted and
 by how much; `log.fit()` makes a drifting model of it, `log.preload(agent)` a warm start.

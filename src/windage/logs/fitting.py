@@ -2,8 +2,8 @@
 
 The log is cut into K blocks of time. In each, the estimate of a pair is that of its visits there
 and of some visits' worth of its mean over the whole log. K, and how many visits that is, are chosen
-by how well the model of every second stretch of steps (of 256) predicts the other stretches, for
-rewards and for transitions apart: one may move while the other stands still. The best of many
+by how well the model of every second block of steps (of 256) predicts the other blocks, for rewards
+and for transitions separately: one may drift while the other is stationary. The best of many
 choices looks better than one block even if nothing moves, so one block it stays unless it is beaten
 by more than twice the standard error of the difference.
 """
@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from windage.errors import InputError
-from windage.logs.blocks import Blocks, count_blocks
+from windage.logs.counts import BlockCounts, count_blocks
 from windage.logs.log import Log
 from windage.models import DriftingMDP
 from windage.models.noise import Noise
@@ -33,9 +33,7 @@ _ALL = 1e6  # one block may be as smooth as the means that finer blocks borrow
 _FINEST = 64
 _DENSE = 1 << 24  # numbers in all knots together: larger models are sparse
 _SMALLEST = 1e-4  # variance of a reward in [0, 1]
-_ERRORS = (
-    2.0  # standard errors by which a model that moves must predict better than one that stands
-)
+_ERRORS = 2.0  # standard errors by which a drifting model must predict better than a stationary one
 
 
 class Fit(NamedTuple):
@@ -61,7 +59,7 @@ class Choice(NamedTuple):
     """By how much K blocks predict a step better than one, in natural logarithms a step."""
 
 
-def fit(log: Log, blocks: int | None = None, counted: Blocks | None = None) -> Fit:
+def fit(log: Log, blocks: int | None = None, counted: BlockCounts | None = None) -> Fit:
     """Return the model of a log, whose counts may be at hand."""
     counted = counted or count_blocks(log)
     choices = [2**k for k in range(min(max(counted.count // 2, 1), _FINEST).bit_length())]
@@ -79,7 +77,9 @@ def fit(log: Log, blocks: int | None = None, counted: Blocks | None = None) -> F
 
 
 def _choose(
-    blocks: Blocks, score: Callable[[Blocks, Blocks, float], Reals], choices: list[int]
+    blocks: BlockCounts,
+    score: Callable[[BlockCounts, BlockCounts, float], Reals],
+    choices: list[int],
 ) -> Choice:
     """Return the number of blocks, and what to borrow, that predict best; the fewest of equals."""
     scored: dict[tuple[int, float], Reals] = {}
@@ -94,12 +94,12 @@ def _choose(
         K: max(((K, borrow) for borrow in _worths(K)), key=lambda choice: scored[choice].sum())
         for K in choices
     }
-    found = max(best.values(), key=lambda choice: (scored[choice].sum(), -choice[0]))
-    still = best[choices[0]]
-    gained = {K: scored[choice] - scored[still] for K, choice in best.items()}
-    if gained[found[0]].sum() <= _ERRORS * _error(gained[found[0]]):
-        found = still
-    return Choice(*found, {K: float(gain.sum()) for K, gain in gained.items()})
+    chosen = max(best.values(), key=lambda choice: (scored[choice].sum(), -choice[0]))
+    stationary = best[choices[0]]
+    gained = {K: scored[choice] - scored[stationary] for K, choice in best.items()}
+    if gained[chosen[0]].sum() <= _ERRORS * _error(gained[chosen[0]]):
+        chosen = stationary
+    return Choice(*chosen, {K: float(gain.sum()) for K, gain in gained.items()})
 
 
 def _worths(blocks: int) -> tuple[float, ...]:
@@ -112,14 +112,14 @@ def _error(parts: Reals) -> float:
     return float(parts.std(ddof=1) * np.sqrt(parts.size)) if parts.size > 1 else 0.0
 
 
-def _means(blocks: Blocks, borrowed: float) -> Reals:
+def _means(blocks: BlockCounts, borrowed: float) -> Reals:
     """Return mean rewards in every block, each leaning on the whole log's."""
     mean = (blocks.sums.sum(axis=0) + 0.5) / (blocks.visits.sum(axis=0) + 1.0)
     means = (blocks.sums + borrowed * mean) / (blocks.visits + borrowed)
     return np.asarray(np.clip(means, 0.0, 1.0))
 
 
-def _chances(blocks: Blocks, borrowed: float) -> Reals:
+def _chances(blocks: BlockCounts, borrowed: float) -> Reals:
     """Return the chance of every cell in every block, leaning on the whole log's."""
     pair = blocks.cell_pair
     width = blocks.per_pair(np.ones(pair.size))
@@ -128,24 +128,24 @@ def _chances(blocks: Blocks, borrowed: float) -> Reals:
     return np.asarray((blocks.moves + borrowed * row) / (blocks.visits + borrowed)[:, pair])
 
 
-def _reward_score(variance: Reals, seen: Blocks, other: Blocks, borrowed: float) -> Reals:
+def _reward_score(variance: Reals, seen: BlockCounts, other: BlockCounts, borrowed: float) -> Reals:
     """Return how well rewards that were seen predict those of each other block, in logarithms."""
     m = _at(other, _means(seen, borrowed))
     error = other.squares - 2 * m * other.sums + m**2 * other.visits
     return np.asarray(-0.5 * (error / variance + other.visits * np.log(variance)).sum(axis=1))
 
 
-def _transition_score(seen: Blocks, other: Blocks, borrowed: float) -> Reals:
+def _transition_score(seen: BlockCounts, other: BlockCounts, borrowed: float) -> Reals:
     """Return how well moves that were seen predict those of each other block, in logarithms."""
     return np.asarray((other.moves * _at(other, np.log(_chances(seen, borrowed)))).sum(axis=1))
 
 
-def _at(blocks: Blocks, values: Reals) -> Reals:
+def _at(blocks: BlockCounts, values: Reals) -> Reals:
     """Return values of some blocks of time in each of the finer blocks they are made of."""
     return np.repeat(values, blocks.count // values.shape[0], axis=0)
 
 
-def _model(log: Log, blocks: Blocks, reward: Choice, transition: Choice) -> DriftingMDP:
+def _model(log: Log, blocks: BlockCounts, reward: Choice, transition: Choice) -> DriftingMDP:
     """Return the model that passes through the estimates in the middle of each block."""
     S, P, T = log.space.n_states, log.space.n_pairs, log.steps
     fine = blocks.merged(max(reward.blocks, transition.blocks))
@@ -159,7 +159,7 @@ def _model(log: Log, blocks: Blocks, reward: Choice, transition: Choice) -> Drif
     return DriftingMDP(log.space, knots, means, rows, horizon=T, noise=_noise(log, fine))
 
 
-def _middles(blocks: Blocks) -> NDArray[np.int64]:
+def _middles(blocks: BlockCounts) -> NDArray[np.int64]:
     """Return the time, from 1 on, in the middle of each block."""
     starts = np.concatenate([[0], blocks.ends[:-1]])
     return np.asarray((starts + blocks.ends) // 2 + (blocks.ends - starts > 0))
@@ -175,17 +175,17 @@ def _between(times: NDArray[np.int64], known: NDArray[np.int64], values: Reals) 
     return np.asarray((1 - weight) * values[left] + weight * values[right])
 
 
-def _rows(blocks: Blocks, cells: Reals, pairs: int, states: int, *, dense: bool) -> Reals:
+def _rows(blocks: BlockCounts, cells: Reals, pairs: int, states: int, *, dense: bool) -> Reals:
     from scipy.sparse import csr_array
 
     shape = (pairs, states)
     rows = csr_array((cells, (blocks.cell_pair, blocks.cell_next)), shape=shape)
     rows = csr_array(rows.multiply(1.0 / rows.sum(axis=1)[:, None]))
-    found: Reals = rows.toarray() if dense else rows
-    return found
+    array: Reals = rows.toarray() if dense else rows
+    return array
 
 
-def _noise(log: Log, blocks: Blocks) -> Noise:
+def _noise(log: Log, blocks: BlockCounts) -> Noise:
     """Return the law of rewards that spreads as those of the log: two values, or a Beta law."""
     total = blocks.visits.sum(axis=0)
     mean = blocks.sums.sum(axis=0) / np.maximum(total, 1)

@@ -1,4 +1,4 @@
-"""What can be said of a log, put together: in words, as plain data, and as a page."""
+"""Findings of a log: drift, change points, budgets and a model, in words and as plain data."""
 
 from __future__ import annotations
 
@@ -8,11 +8,19 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from windage.errors import InputError
-from windage.logs.blocks import Blocks, count_blocks
-from windage.logs.budgets import Estimate, budgets, finest
-from windage.logs.changes import Segmentation, segment
+from windage.logs.changepoints import Segmentation, segment
+from windage.logs.counts import BlockCounts, count_blocks
+from windage.logs.drift_tests import (
+    ALPHA,
+    LEAST_STEPS,
+    Drift,
+    Estimate,
+    HalfTests,
+    budgets,
+    finest,
+    half_tests,
+)
 from windage.logs.fitting import Fit, fit
-from windage.logs.halves import ALPHA, LEAST_STEPS, Drift, HalfTests, half_tests
 from windage.logs.log import Log
 from windage.models import DriftingMDP
 from windage.validation import as_integer, as_seed
@@ -22,9 +30,9 @@ __all__ = ["NO_REGRET", "Inspection", "inspect"]
 NO_REGRET = (
     "No regret is printed. A log tells what followed the actions that were taken. What other "
     "actions would have led to, from then on and in all the states they would have led through, is "
-    "not in it, and least of all where the world drifts and a pair was last played long ago. The "
-    "fitted model can be simulated and has optimal gains; they are those of the model, not of the "
-    "world the log comes from."
+    "not in it, and least of all where the environment drifts and a pair was last played long ago. "
+    "The fitted model can be simulated and has optimal gains; they are those of the model, not of "
+    "the environment the log comes from."
 )
 
 _COARSE = 8  # blocks in which budgets are estimated at least: one block cannot differ from itself
@@ -34,7 +42,7 @@ _THIN = 0.9  # share of steps below which an estimate of a budget carries a rema
 
 @dataclass(frozen=True, eq=False)
 class Inspection:
-    """What a log says of the world it comes from.
+    """Findings of a log.
 
     Attributes
     ----------
@@ -43,17 +51,17 @@ class Inspection:
     blocks
         Its counts in blocks of time, as fine as they were made.
     tests, drifts
-        All half-window tests, and the stretches of time in which they find a change.
+        All half-window tests, and the intervals of time in which they find a change.
     segmentation
-        The change-point view.
+        The change points.
     fitted
         The fitted drifting model and how fine it is in time.
     reward_budget, transition_budget
-        Estimates of B_r and B_p with the null of a world that stands still.
+        Estimates of B_r and B_p with the null of a stationary log.
     """
 
     log: Log
-    blocks: Blocks
+    blocks: BlockCounts
     tests: HalfTests
     drifts: list[Drift]
     segmentation: Segmentation
@@ -151,7 +159,8 @@ class Inspection:
             )
         if log.left_out:
             found.append(
-                f"{log.left_out:,} steps are left out: they lead to states in which nobody acted."
+                f"{log.left_out:,} steps are left out: they lead to states without an action in "
+                "the log."
             )
         return [*found, *log.notes]
 
@@ -188,11 +197,11 @@ class Inspection:
             found.append(f"No drift is found ({tests}).")
         for drift in self.drifts:
             what = "mean rewards" if drift.kind == "reward" else "transitions"
-            stretch = f"from {log.when(drift.first)} to {log.when(drift.last)}, " * (
+            span = f"from {log.when(drift.first)} to {log.when(drift.last)}, " * (
                 drift.first != drift.last
             )
             found.append(
-                f"Drift of {what}: {stretch}most clearly at {log.when(drift.step)} (step "
+                f"Drift of {what}: {span}most clearly at {log.when(drift.step)} (step "
                 f"{drift.step:,}), p = {drift.p_value:.2g} ({tests}); most of it in "
                 f"{log.space.describe(drift.pair)}."
             )
@@ -201,11 +210,10 @@ class Inspection:
             places = ", ".join(log.when(cut) for cut in cuts[:_SHOWN])
             more = f", and {len(cuts) - _SHOWN} more" if len(cuts) > _SHOWN else ""
             found.append(
-                f"Cut into {len(cuts) + 1} stretches that each stand still, the log is explained "
-                f"best; a new one begins at {places}{more}."
+                f"{len(cuts) + 1} stationary segments fit best; a new one begins at {places}{more}."
             )
         else:
-            found.append("One stretch that stands still explains the log best.")
+            found.append("A single stationary segment fits best.")
         return found
 
     def _budgets(self) -> list[str]:
@@ -217,7 +225,7 @@ class Inspection:
             )
             found.append(
                 f"{name}, estimated in {one.blocks} blocks of time: {one.value:.3g}. A "
-                f"world that stands still would show {one.null_mean:.3g} on average and "
+                f"stationary environment would show {one.null_mean:.3g} on average and "
                 f"{one.null_high:.3g} one time in twenty (p = {one.p_value:.2g}); beyond noise: "
                 f"{one.beyond_noise:.3g}.{thin if one.covered < _THIN else ''}"
             )
@@ -236,19 +244,19 @@ class Inspection:
         )
         if K == 1:
             return (
-                "The fitted model stands still: finer ones do not predict the steps they were not "
-                f"made from any better.{reach}"
+                "The fitted model is stationary: finer models predict held-out steps no "
+                f"better.{reach}"
             )
         blocks = [
-            f"{name} move through {one.blocks} blocks of time" if one.blocks > 1 else
-            f"{name} stand still"
+            f"{name} drift through {one.blocks} blocks of time" if one.blocks > 1 else
+            f"{name} are stationary"
             for name, one in (
                 ("rewards", self.fitted.reward), ("transitions", self.fitted.transition)
             )
         ]  # fmt: skip
         return (
-            f"In the fitted model {' and '.join(blocks)}, which predicts best the steps it was not "
-            f"made from; its own B_r is {budget.reward:.3g} and its B_p {budget.transition:.3g}, "
+            f"In the fitted model {' and '.join(blocks)}, which predicts held-out steps best; "
+            f"its own B_r is {budget.reward:.3g} and its B_p {budget.transition:.3g}, "
             f"estimation noise included.{reach}"
         )
 
@@ -256,13 +264,12 @@ class Inspection:
 def inspect(
     log: Log, seed: int, draws: int, progress: Callable[[str], None] | None = None
 ) -> Inspection:
-    """Return what can be said of a log."""
+    """Return the findings of a log."""
     as_seed(seed)
     count = as_integer(draws, "draws", low=1, high=1_000_000)
     if log.steps < LEAST_STEPS:
         raise InputError(
-            f"{log.steps} step(s) can be used, too few to compare one half of a stretch of time "
-            "with the other",
+            f"{log.steps} step(s) can be used, too few to compare the two halves of a window",
             field="log",
             fix=f"pass at least {LEAST_STEPS} steps; some hundred for every pair of state and "
             "action tell more",
@@ -272,11 +279,11 @@ def inspect(
     blocks = count_blocks(log)
     tell("testing halves of windows")
     tests = half_tests(blocks)
-    tell("cutting into stretches")
+    tell("cutting into segments")
     segmentation = segment(blocks, seed)
     tell("fitting a model")
     fitted = fit(log, counted=blocks)
-    tell("drawing logs of a world that stands still")
+    tell("drawing stationary logs")
     fine = [
         finest(blocks, max(choice.blocks, _COARSE)) for choice in (fitted.reward, fitted.transition)
     ]

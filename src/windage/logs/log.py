@@ -1,29 +1,31 @@
-"""`Log`: the steps somebody took in the past, as states, actions, rewards and next states."""
+"""`Log`: past steps as states, actions, rewards and next states."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from windage.errors import InputError
-from windage.logs.recoding import recoded, sorted_labels
-from windage.validation import as_integer, as_range, as_real
+from windage.spaces import StateActions
+from windage.validation import as_integer, as_range, as_real, shown
 
 if TYPE_CHECKING:
+    from windage.logs.columns import TimeGap
     from windage.logs.inspection import Inspection
-    from windage.logs.reading import Rows
-    from windage.logs.times import Gap
+    from windage.logs.reader import Rows
     from windage.models import DriftingMDP
 
 __all__ = ["Log", "read_log"]
 
+_PIECE = 1 << 20  # steps that are recoded at a time
+
 
 class Log:
-    """Steps of the past in their order, in states and actions that occur.
+    """Past steps in their order, over the states and actions that occur.
 
     `read_log` makes one from a file, `Log.from_arrays` from columns. The time of a step is its
     number, from 1 on; lines that cannot be used have none.
@@ -31,7 +33,7 @@ class Log:
     Attributes
     ----------
     space
-        The states somebody acted in, each with the actions that were taken in it, by their names.
+        The states with an action in the log, each with the actions taken in it, by their names.
     pairs, rewards, nexts
         One entry a step: the pair of `space` that was played, the reward, the state it led to.
     reward_range
@@ -40,21 +42,21 @@ class Log:
     lines, unusable, unusable_count
         How many lines were read; the first of those that could not be used, and how many.
     left_out
-        Steps that lead to a state nobody ever acted in: nothing is known of what follows.
+        Steps that lead to a state without any action in the log: what follows is unknown.
     notes
-        What had to be assumed.
+        Assumptions made while reading.
     """
 
     def __init__(self, rows: Rows, reward_range: tuple[float, float] | None) -> None:
         self.lines, self.unusable, self.notes = rows.lines, rows.unusable, list(rows.notes)
         self.unusable_count = rows.unusable_count
         self._clock = rows.clock
-        found = recoded(rows)
-        self.space, self.pairs, self.nexts, self.rewards, self._rows = found[:5]
-        self.state_labels: list[int | str] = found.state_labels
-        """What each state is called in the log."""
+        recoded = _recoded(rows)
+        self.space, self.pairs, self.nexts, self.rewards, self._rows = recoded[:5]
+        self.state_labels: list[int | str] = recoded.state_labels
+        """The label of each state in the log."""
         self.action_labels = rows.action_labels
-        """What actions are called in the log."""
+        """The labels of actions in the log."""
         self.left_out = rows.states.size - self.pairs.size
         self.reward_range = _range(self.rewards, reward_range)
 
@@ -74,7 +76,7 @@ class Log:
         >>> log.space.n_pairs, log.steps
         (3, 3)
         """
-        from windage.logs.columnar import rows_of
+        from windage.logs.reader import rows_of
 
         return cls(rows_of(states, actions, rewards, next_states), reward_range)
 
@@ -89,7 +91,7 @@ class Log:
         row = place if self._rows is None else int(self._rows[place])
         return self._clock.text(int(self._clock.at(np.array([row]))[0]))
 
-    def gaps(self) -> list[Gap]:
+    def gaps(self) -> list[TimeGap]:
         """Return where time is missing between two lines."""
         return self._clock.gaps()
 
@@ -104,7 +106,7 @@ class Log:
         for pair in range(self.space.n_pairs):
             s, a = int(self.space.state_of[pair]), int(self.space.action_of[pair])
             taken.setdefault(s, set()).add(self.space.action_name(s, a))
-        known = sorted_labels(self.action_labels)
+        known = _sorted_labels(self.action_labels)
         return [
             (s, label)
             for s in range(self.space.n_states)
@@ -118,10 +120,10 @@ class Log:
         return np.asarray((self.rewards - low) / (high - low))
 
     def fit(self, blocks: int | None = None) -> DriftingMDP:
-        """Return a drifting model of the log: one model a stretch of time, blended between them.
+        """Return a drifting model of the log: one model a block of time, blended between them.
 
-        How many stretches is decided by which of 1, 2, 4, ... predicts best the half of the steps
-        that it was not made from, unless it is given as `blocks`. The horizon is the number of
+        The number of blocks is that of 1, 2, 4, ... which predicts held-out steps best, unless it
+        is given as `blocks`. The horizon is the number of
         steps.
         """
         from windage.logs.fitting import fit
@@ -131,14 +133,14 @@ class Log:
     def inspect(
         self, *, seed: int = 0, draws: int = 200, progress: Callable[[str], None] | None = None
     ) -> Inspection:
-        """Return what can be said of the log: where it drifted and by how much.
+        """Test the log for drift: where it drifted and by how much.
 
         Parameters
         ----------
         seed
-            Of the draws that show what a log of a world that stands still looks like.
+            Of the stationary logs drawn for comparison.
         draws
-            How many there are.
+            How many of them to draw.
         progress
             Called with what is about to be done.
         """
@@ -160,9 +162,7 @@ class Log:
         scale
             Whether to give rewards with `reward_range` made [0, 1], not as they stand in the log.
         """
-        from windage.logs.warm import preload
-
-        return preload(self, agent, last, scale)
+        return _preload(self, agent, last, scale)
 
     def __repr__(self) -> str:
         return f"Log({self.space!r}, steps={self.steps})"
@@ -186,14 +186,14 @@ def read_log(
         Which column holds what, for those of t, state, action, reward and next_state that have
         other names: `{"reward": "profit"}`.
     separator
-        What stands between cells; found out if not given.
+        The separator of cells; detected if not given.
     reward_range
         The least and the largest possible reward; those that occur if not given. It must be given
         for a log in which all rewards are one number outside of [0, 1].
     progress
         Called now and then with the lines read and the lines there are.
     """
-    from windage.logs.reading import read_rows
+    from windage.logs.reader import read_rows
 
     return Log(read_rows(Path(path), columns, separator, progress), reward_range)
 
@@ -219,4 +219,131 @@ def _range_of_one(reward: float, count: int) -> tuple[float, float]:
         field="reward_range",
         fix="declare the least and the largest possible reward: reward_range=(low, high), or "
         "--range LOW,HIGH on the command line",
+    )
+
+
+class _Recoded(NamedTuple):
+    """Steps over the pairs of a space; `rows` says which lines they are, None if all."""
+
+    space: StateActions
+    pairs: NDArray[np.int32]
+    nexts: NDArray[np.uint16]
+    rewards: NDArray[np.float64]
+    rows: NDArray[np.int64] | None
+    state_labels: list[int | str]
+
+
+def _sorted_labels(labels: Sequence[int | str]) -> list[int | str]:
+    """Return labels in order: numbers by size, words by the alphabet."""
+    return sorted(labels, key=lambda label: (isinstance(label, str), label))
+
+
+def _recoded(rows: Rows) -> _Recoded:
+    """Return the space of what occurs, and the steps in its numbers."""
+    S, A = len(rows.state_labels), len(rows.action_labels)
+    taken = np.zeros((S, A), dtype=bool)
+    taken[rows.states, rows.actions] = True
+    kept = np.ones(rows.states.size, dtype=bool)
+    while not (known := np.asarray(taken.any(axis=1)))[rows.nexts[kept]].all():
+        kept &= known[rows.nexts]  # without an action in the state they lead to
+        taken[:] = False
+        taken[rows.states[kept], rows.actions[kept]] = True
+        if not kept.any():
+            raise InputError(
+                "no step leads to a state with an action in the log",
+                field="log",
+                fix="check the column next_state, and that states are spelled alike",
+            )
+    order = [k for k in _order(rows.state_labels) if taken[k].any()]
+    labels = [rows.state_labels[k] for k in order]
+    action_order = _order(rows.action_labels)
+    number = np.zeros(S, dtype=np.uint16)
+    number[order] = np.arange(len(order))
+    pair_of = np.zeros((S, A), dtype=np.int32)
+    counts, names, pair = [], [], 0
+    for k in order:
+        here = [a for a in action_order if taken[k, a]]
+        pair_of[k, here] = np.arange(pair, pair + len(here))
+        counts.append(len(here))
+        names.append([str(rows.action_labels[a]) for a in here])
+        pair += len(here)
+    plain = labels == list(range(len(order)))  # numbers need no names
+    plain_actions = all(of == [str(a) for a in range(len(of))] for of in names)
+    space = StateActions(
+        counts,
+        None if plain else [str(label) for label in labels],
+        None if plain_actions else names,
+    )
+    everything = bool(kept.all())
+    place = None if everything else np.flatnonzero(kept)
+    pairs = np.empty(rows.states.size if place is None else place.size, dtype=np.int32)
+    for start in range(0, pairs.size, _PIECE):
+        part: Any = slice(start, start + _PIECE)
+        part = part if place is None else place[part]
+        pairs[start : start + _PIECE] = pair_of[rows.states[part], rows.actions[part]]
+    nexts = number[rows.nexts if place is None else rows.nexts[place]]
+    rewards = rows.rewards if place is None else rows.rewards[place]
+    return _Recoded(space, pairs, nexts, rewards, place, labels)
+
+
+def _order(labels: Sequence[int | str]) -> list[int]:
+    place = {label: k for k, label in enumerate(labels)}
+    return [place[label] for label in _sorted_labels(labels)]
+
+
+def _preload(log: Log, agent: Any, last: int | None, scale: bool) -> int:
+    """Let an agent learn from the last steps of a log; returns how many it was given.
+
+    A learner that plans by episodes takes them in one compiled call, any other one by one.
+    """
+    from windage.agents.optimistic.episodic import EpisodicAgent
+
+    if not callable(getattr(agent, "preload", None)):
+        raise InputError(
+            f"{type(agent).__name__} cannot be preloaded",
+            field="agent",
+            fix="pass an agent with preload(s, a, reward, s_next), such as wd.SWUCRL2CW",
+        )
+    count = log.steps if last is None else as_integer(last, "last", low=0, high=log.steps)
+    states, actions = _matched(log, agent.space)
+    low, high = log.reward_range if scale else (0.0, 1.0)
+    taken = slice(log.steps - count, log.steps)
+    rewards = (log.rewards[taken] - low) / (high - low)
+    befores = states[log.space.state_of[log.pairs[taken]]]
+    played, afters = actions[log.pairs[taken]], states[log.nexts[taken]]
+    if getattr(type(agent), "preload", None) is EpisodicAgent.preload:
+        agent.preload_all(agent.space.offsets[befores] + played, rewards, afters)
+        return count
+    columns = (befores, played, rewards, afters)
+    for s, a, reward, after in zip(*(column.tolist() for column in columns), strict=True):
+        agent.preload(s, a, reward, after)
+    return count
+
+
+def _matched(log: Log, space: StateActions) -> tuple[np.ndarray, np.ndarray]:
+    """Return each state, and the action of each pair, as another space numbers them."""
+    states = [
+        _number_of(label, "state", space.state_names, space.n_states) for label in log.state_labels
+    ]
+    actions = []
+    for pair in range(log.space.n_pairs):
+        s = int(log.space.state_of[pair])
+        name = log.space.action_name(s, int(log.space.action_of[pair]))
+        there = states[s]
+        names = None if space.action_names is None else space.action_names[there]
+        label: int | str = int(name) if isinstance(log.action_labels[0], int) else name
+        what = f"action of {space.describe_state(there)}"
+        actions.append(_number_of(label, what, names, int(space.counts[there])))
+    return np.array(states, np.int64), np.array(actions, np.int64)
+
+
+def _number_of(label: int | str, what: str, names: Sequence[str] | None, count: int) -> int:
+    if names is not None and str(label) in names:
+        return list(names).index(str(label))
+    if isinstance(label, int) and 0 <= label < count:
+        return label
+    raise InputError(
+        f"{shown(label)} of the log is no {what}",
+        field="agent.space",
+        fix="make the agent with log.space, or name its states and actions as the log does",
     )

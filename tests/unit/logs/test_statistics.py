@@ -11,11 +11,10 @@ from scipy.stats import chi2, chi2_contingency
 import windage as wd
 from tests.conftest import RELIABILITY
 from windage.logs import Log
-from windage.logs.blocks import count_blocks
-from windage.logs.budgets import budgets
-from windage.logs.changes import segment
+from windage.logs.changepoints import segment
+from windage.logs.counts import count_blocks
+from windage.logs.drift_tests import LEAST_STEPS, budgets, half_tests
 from windage.logs.fitting import fit
-from windage.logs.halves import LEAST_STEPS, half_tests
 from windage.logs.inspection import NO_REGRET
 
 

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import windage as wd
-from windage.logs import scan as scanning
-from windage.logs.scan import lines_of, scan
+from windage.logs import csv_scan as scanning
+from windage.logs.csv_scan import lines_of, scan
 
 HEADER = b"t,state,action,reward,next_state"
 
@@ -154,7 +154,7 @@ def test_without_t_and_next_state_the_order_of_lines_is_taken(tmp_path):
     assert len(log.notes) == 2
 
 
-def test_steps_to_states_nobody_acted_in_are_left_out(tmp_path):
+def test_steps_to_states_without_an_action_are_left_out(tmp_path):
     rows = [HEADER, *lines(39), b"40,1,0,0.4,99"]
     log = wd.logs.read_log(written(tmp_path, rows))
     assert (log.steps, log.left_out, log.state_labels) == (39, 1, [0, 1, 2])
@@ -192,7 +192,7 @@ def test_pairs_that_were_never_played_are_listed():
         ([HEADER, *lines()], {"separator": "--"}, "separates nothing"),
         ([HEADER, *lines()], {"reward_range": (0, 0.1)}, "reward_range: 0.4 is not"),
         ([b"state,action,reward", b"1,1,1"], {}, "single step"),
-        ([HEADER, b"1,0,0,1,5"], {}, "no step leads to a state in which somebody acted"),
+        ([HEADER, b"1,0,0,1,5"], {}, "no step leads to a state with an action in the log"),
         ([HEADER], {}, "holds no lines, only the names of columns"),
         (
             [HEADER, b"1,0,0,1e308,0", b"2,0,0,-1e308,0"],

@@ -1,6 +1,6 @@
-"""A log counted in blocks of steps: visits, rewards and moves of every pair in every block.
+"""Counts of a log in blocks of steps, and counts of stationary logs with the same visits.
 
-All that is said of a log is made from these counts, so its length matters once.
+All statistics of a log are made from these counts, so its length matters once.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from windage.logs.log import Log
 
-__all__ = ["Blocks", "count_blocks"]
+__all__ = ["BlockCounts", "StationaryNull", "count_blocks"]
 
 Counts = NDArray[np.int64]
 Reals = NDArray[np.float64]
@@ -24,7 +24,7 @@ _DENSE = 1 << 22  # (pair, next state) that are counted without sorting
 
 
 @dataclass(frozen=True)
-class Blocks:
+class BlockCounts:
     """Counts of each block: `visits[k, pair]`, sums of rewards and squares, `moves[k, cell]`.
 
     A cell is a pair and a next state that occur together; cells of a pair are neighbours. Rewards
@@ -56,7 +56,7 @@ class Blocks:
         """How many blocks there are."""
         return self.ends.size
 
-    def merged(self, count: int) -> Blocks:
+    def merged(self, count: int) -> BlockCounts:
         """Return the same in fewer blocks; their number divides that of the blocks there are."""
         by = self.count // count
         visits, sums, squares, moves = (
@@ -65,7 +65,7 @@ class Blocks:
         ends = self.ends[by - 1 :: by]
         return replace(self, ends=ends, visits=visits, sums=sums, squares=squares, moves=moves)
 
-    def running(self) -> Blocks:
+    def running(self) -> BlockCounts:
         """Return the sums of all blocks before each, and after the last: one row more."""
         visits, sums, squares, moves = (
             np.concatenate([np.zeros((1, table.shape[1])), table.cumsum(axis=0)])
@@ -73,7 +73,7 @@ class Blocks:
         )
         return replace(self, visits=visits, sums=sums, squares=squares, moves=moves)
 
-    def every_second(self, first: int) -> Blocks:
+    def every_second(self, first: int) -> BlockCounts:
         """Return the same with every second block empty: those from `first`, 0 or 1, on stay."""
         kept = (np.arange(self.count) % 2 == first)[:, None]
         visits, sums, squares, moves = (np.where(kept, table, 0.0) for table in self.tables)
@@ -98,7 +98,7 @@ class Blocks:
         return np.asarray(np.add.reduceat(cells, self.starts, axis=-1))
 
 
-def count_blocks(log: Log) -> Blocks:
+def count_blocks(log: Log) -> BlockCounts:
     """Return the blocks of a log, as many as it can fill and memory can hold, at most 256."""
     P, S, n = log.space.n_pairs, log.space.n_states, log.steps
     cells = _cells(log)
@@ -119,11 +119,13 @@ def count_blocks(log: Log) -> Blocks:
         place = _places(pairs.astype(np.int64) * S + log.nexts[here], cells, P * S)
         moves[k] = np.bincount(place, minlength=cells.size)
         paid += np.bincount(place, rewards, minlength=cells.size)
-    found = Blocks(edges[1:], visits, sums, squares, moves, cells // S, cells % S, np.zeros(P))
-    return replace(found, explained=_explained(found, paid))
+    counts = BlockCounts(
+        edges[1:], visits, sums, squares, moves, cells // S, cells % S, np.zeros(P)
+    )
+    return replace(counts, explained=_explained(counts, paid))
 
 
-def _explained(blocks: Blocks, paid: Reals) -> Reals:
+def _explained(blocks: BlockCounts, paid: Reals) -> Reals:
     """Return how much of the variance of rewards lies between next states, given their sums."""
     visits = np.maximum(blocks.visits.sum(axis=0), 1)
     mean_part = blocks.sums.sum(axis=0) ** 2 / visits
@@ -154,3 +156,49 @@ def _places(keys: Counts, cells: Counts, size: int) -> Counts:
     table = np.zeros(size, dtype=np.int64)
     table[cells] = np.arange(cells.size)
     return np.asarray(table[keys])
+
+
+class StationaryNull:
+    """A stationary model of a log: the outcomes of every pair follow one law over the whole log."""
+
+    def __init__(self, blocks: BlockCounts) -> None:
+        self.blocks = blocks
+        total = np.maximum(blocks.visits.sum(axis=0), 1)
+        self._mean = np.clip(blocks.sums.sum(axis=0) / total, 0.0, 1.0)
+        self._variance = np.maximum(blocks.squares.sum(axis=0) / total - self._mean**2, 0.0)
+        self._two_valued = np.abs(blocks.squares - blocks.sums).sum() <= 1e-9 * total.sum()
+        self._left = _left(blocks, blocks.moves.sum(axis=0) / total[blocks.cell_pair])
+
+    def drawn(self, rng: np.random.Generator) -> BlockCounts:
+        """Return the counts of a log drawn from it; rewards of more than two values are normal."""
+        visits = self.blocks.visits
+        if self._two_valued:
+            sums = rng.binomial(visits.astype(np.int64), self._mean).astype(np.float64)
+            squares = sums
+        else:
+            spread = np.sqrt(visits * self._variance)
+            sums = visits * self._mean + spread * rng.standard_normal(visits.shape)
+            within = np.maximum(visits - 1, 0) * self._variance
+            squares = sums**2 / np.maximum(visits, 1) + within
+        return replace(self.blocks, sums=sums, squares=squares, moves=self._moves(rng))
+
+    def _moves(self, rng: np.random.Generator) -> Reals:
+        """Return moves of every block, drawn from one row a pair: binomials, cell after cell."""
+        blocks, pair = self.blocks, self.blocks.cell_pair
+        rank = np.arange(pair.size) - blocks.starts[pair]
+        moves, rest = np.zeros(blocks.moves.shape), blocks.visits.astype(np.int64)
+        for step in range(int(rank.max(initial=0)) + 1):
+            cells = np.flatnonzero(rank == step)
+            drawn = rng.binomial(rest[:, pair[cells]], self._left[cells])
+            moves[:, cells] = drawn
+            rest[:, pair[cells]] -= drawn
+        return moves
+
+
+def _left(blocks: BlockCounts, share: Reals) -> Reals:
+    """Return the probability of each cell given that no cell of its pair before it was drawn."""
+    before = np.cumsum(share) - share
+    before -= before[blocks.starts][blocks.cell_pair]
+    left = np.clip(share / np.maximum(1.0 - before, 1e-300), 0.0, 1.0)
+    left[np.append(blocks.starts[1:], share.size) - 1] = 1.0  # what is left, whatever rounding did
+    return np.asarray(left)

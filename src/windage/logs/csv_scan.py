@@ -36,7 +36,7 @@ class Scan(NamedTuple):
     """The records, from 0 on, that have more cells than the header."""
 
 
-class _Piece(NamedTuple):
+class _Chunk(NamedTuple):
     ends: NDArray[np.int64]
     """Where records end in the file: the places of their newlines."""
     lines: NDArray[np.int64]
@@ -109,7 +109,7 @@ def lines_of(path: Path, wanted: NDArray[np.int64], *, quoted: bool) -> NDArray[
     return found
 
 
-def _records(path: Path, quoted: list[bool], mark: int) -> Iterator[_Piece]:
+def _records(path: Path, quoted: list[bool], mark: int) -> Iterator[_Chunk]:
     """Yield where records end; `quoted[0]` becomes True at the first quote."""
     inside, opened, lines, offset, begun, begun_line = 0, 0, 0, 0, 0, 0
     with path.open("rb") as file:
@@ -144,7 +144,7 @@ def _records(path: Path, quoted: list[bool], mark: int) -> Iterator[_Piece]:
                 _require_short(path, long, begun_line if long < offset else above)
             if ends.size:
                 begun, begun_line = int(ends[-1]) + 1, int(of[-1])
-            yield _Piece(ends, of, np.searchsorted(marks, ends - offset), marks.size)
+            yield _Chunk(ends, of, np.searchsorted(marks, ends - offset), marks.size)
             lines += newlines.size
             offset += piece.size
     if inside:

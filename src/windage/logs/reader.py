@@ -1,4 +1,4 @@
-"""Past data from a CSV or Parquet file, read in a stream; what cannot be used is named by line.
+"""Past data from a CSV or Parquet file, or from arrays; unusable lines are named.
 
 Cells are read as text a few hundred thousand lines at a time and turned into numbers of 16 bits, so
 a file larger than memory allows for its text still fits.
@@ -6,30 +6,35 @@ a file larger than memory allows for its text still fits.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import csv
+import difflib
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from windage.errors import InputError
-from windage.logs.columns import Columns, find_columns, split_header
-from windage.logs.labels import Labels
-from windage.logs.scan import lines_of, read_header, scan
-from windage.logs.times import Clock
-from windage.validation import require_memory, shown
+from windage.logs.columns import Clock, Labels
+from windage.logs.csv_scan import lines_of, read_header, scan
+from windage.validation import as_choice, as_name, require_memory, shown
 
-__all__ = ["LARGEST", "Rows", "Unusable", "read_rows", "require_file"]
+__all__ = ["Rows", "Unusable", "read_rows", "require_file", "rows_of"]
 
-LARGEST = 1e100
+_LARGEST = 1e100
 """The largest reward, up to its sign: squares of differences and their sums stay finite."""
 
 _BATCH = 1 << 18
 _KEPT = 1000  # unusable lines that are named one by one
 _A_ROW = 16.0  # bytes
 _PARQUET = (".parquet", ".pq")
+
+_ROLES = ("t", "state", "action", "reward", "next_state")
+_NEEDED = ("state", "action", "reward")
+
+_SEPARATORS = ",;\t|"
 
 
 class Unusable(NamedTuple):
@@ -64,11 +69,60 @@ def read_rows(
     separator: str | None,
     progress: Callable[[int, int], None] | None,
 ) -> Rows:
-    """Return what can be used of a log."""
+    """Return the usable rows of a file."""
     require_file(path)
     if path.suffix.lower() in _PARQUET:
         return _read(path, _parquet(path, columns), progress)
     return _read(path, _csv(path, columns, separator), progress)
+
+
+def rows_of(
+    states: ArrayLike, actions: ArrayLike, rewards: ArrayLike, next_states: ArrayLike
+) -> Rows:
+    """Return four columns in memory as the steps of a log; no entry may be missing."""
+    state_names, action_names = Labels("states"), Labels("actions")
+    codes = [
+        _encoded(states, "states", state_names),
+        _encoded(actions, "actions", action_names),
+        _encoded(next_states, "next_states", state_names),
+    ]
+    paid = np.array(rewards, dtype=np.float64)
+    sizes = [*(code.size for code in codes), paid.size]
+    if len(set(sizes)) > 1 or paid.ndim != 1 or not paid.size:
+        raise InputError(
+            f"{sizes} entries",
+            field="states, actions, next_states and rewards",
+            fix="pass four columns of one length, at least one entry each",
+        )
+    if not np.isfinite(paid).all():
+        place = int(np.argmin(np.isfinite(paid)))
+        raise InputError(f"{paid[place]} is not a number", field=f"rewards[{place}]", fix="mend it")
+    if (np.abs(paid) > _LARGEST).any():
+        place = int(np.argmax(np.abs(paid) > _LARGEST))
+        raise InputError(
+            f"{paid[place]:g} is beyond {_LARGEST:g}, too large to compute with",
+            field=f"rewards[{place}]",
+            fix="pass rewards in larger units",
+        )
+    clock = Clock()
+    clock.add(np.arange(1, paid.size + 1))
+    return Rows(
+        codes[0], codes[1], paid, codes[2], state_names.names(), action_names.names(), clock,
+        paid.size, [], 0, [],
+    )  # fmt: skip
+
+
+def _encoded(values: Any, field: str, labels: Labels) -> NDArray[np.uint16]:
+    cells = pl.Series(np.asarray(values).tolist(), strict=False)
+    codes = labels.encode(cells)
+    if (codes < 0).any():
+        place = int(np.argmax(codes < 0))
+        raise InputError(
+            f"{shown(cells[place])} is no name, or not of the kind of the others",
+            field=f"{field}[{place}]",
+            fix="pass integers, or words",
+        )
+    return codes.astype(np.uint16)
 
 
 def require_file(path: Path) -> None:
@@ -84,7 +138,7 @@ class _Source(NamedTuple):
     """Where cells come from."""
 
     frame: pl.LazyFrame
-    columns: Columns
+    columns: _Columns
     total: int
     quoted: bool = False
     header: int = 0
@@ -106,8 +160,8 @@ def _read(path: Path, source: _Source, progress: Callable[[int, int], None] | No
 
 
 def _csv(path: Path, columns: Mapping[str, str] | None, separator: str | None) -> _Source:
-    names, mark = split_header(read_header(path), str(path), separator)
-    found = find_columns(names, str(path), mark, columns)
+    names, mark = _split_header(read_header(path), str(path), separator)
+    found = _find_columns(names, str(path), mark, columns)
     seen = scan(path, mark, len(names))
     frame = pl.scan_csv(
         path,
@@ -131,7 +185,7 @@ def _parquet(path: Path, columns: Mapping[str, str] | None) -> _Source:
         total = int(frame.select(pl.len()).collect().item())
     except (pl.exceptions.PolarsError, OSError) as err:
         raise _unreadable(path, err) from None
-    found = find_columns(names, str(path), ",", columns)
+    found = _find_columns(names, str(path), ",", columns)
     source = frame.select(
         **{role: pl.col(names[k]) for role, k in found.place.items()}
     ).with_row_index("record")
@@ -163,7 +217,7 @@ def _unreadable(path: str | Path, err: Exception) -> InputError:
 class _Reader:
     """Turns batches of cells into arrays."""
 
-    def __init__(self, path: str, columns: Columns, total: int, beyond: NDArray[np.int64]) -> None:
+    def __init__(self, path: str, columns: _Columns, total: int, beyond: NDArray[np.int64]) -> None:
         require_memory(_A_ROW * total, path, fix="inspect a part of the log at a time")
         self.path, self.columns, self.read, self.kept = path, columns, 0, 0
         self.states, self.actions = np.empty(total, np.uint16), np.empty(total, np.uint16)
@@ -189,8 +243,8 @@ class _Reader:
         rewards = batch["reward"].cast(pl.Float64, strict=False).fill_null(np.nan).to_numpy()
         why = _why(batch["reward"], "is not a number")
         self._drop(fine, ~np.isfinite(rewards), records, "reward", why)
-        why = _why(batch["reward"], f"is beyond {LARGEST:g}, too large to compute with")
-        self._drop(fine, np.abs(rewards) > LARGEST, records, "reward", why)
+        why = _why(batch["reward"], f"is beyond {_LARGEST:g}, too large to compute with")
+        self._drop(fine, np.abs(rewards) > _LARGEST, records, "reward", why)
         times = self._times(batch, fine, records)
         kept = np.flatnonzero(fine)
         here = slice(self.kept, self.kept + kept.size)
@@ -303,3 +357,85 @@ def _why(cells: pl.Series, wrong: str) -> Callable[[int], str]:
         return f"{shown(value)} {wrong}"
 
     return why
+
+
+class _Columns(NamedTuple):
+    """The place of each role among the columns of a file."""
+
+    names: tuple[str, ...]
+    place: dict[str, int]
+    separator: str
+
+    def name(self, role: str) -> str:
+        """Return the name of the column of a role."""
+        return self.names[self.place[role]]
+
+
+def _split_header(header: bytes, path: str, separator: str | None) -> tuple[list[str], str]:
+    """Return the names in the header of a CSV file, and what separates them."""
+    try:
+        text = header.decode("utf-8")
+    except UnicodeDecodeError as err:
+        raise InputError(
+            f"the header is not UTF-8 ({err.reason} at byte {err.start})",
+            field=path,
+            where="line 1",
+            fix="save the file as UTF-8",
+        ) from None
+    if separator is not None and (len(separator) != 1 or not separator.isascii()):
+        raise InputError(
+            f"{separator!r} separates nothing", field="separator", fix="pass one character"
+        )
+    mark = separator or max(_SEPARATORS, key=text.count)
+    try:
+        names = next(csv.reader([" ".join(text.splitlines())], delimiter=mark), [])
+    except csv.Error as err:
+        raise InputError(
+            f"the header cannot be read ({err})", field=path, where="line 1", fix="mend it"
+        ) from None
+    return [name.strip() for name in names], mark
+
+
+def _find_columns(
+    names: Sequence[str], path: str, separator: str, mapping: Mapping[str, str] | None
+) -> _Columns:
+    """Return the places of the columns of a log; raise if one is missing or there twice."""
+    wanted = {role: role for role in _ROLES}
+    for role, name in (mapping or {}).items():
+        wanted[as_choice(role, "columns", _ROLES)] = as_name(name, f"columns[{role!r}]")
+    place: dict[str, int] = {}
+    for role, name in wanted.items():
+        places = [k for k, other in enumerate(names) if other == name]
+        if len(places) > 1:
+            raise InputError(
+                f"the column {name!r} is there {len(places)} times, as columns "
+                f"{' and '.join(str(k + 1) for k in places)}",
+                field=path,
+                where="line 1",
+                fix="rename one of them",
+            )
+        if places:
+            place[role] = places[0]
+        elif role in _NEEDED or role in (mapping or {}):
+            raise _missing_column(role, name, names, path, separator)
+    if len({place[role] for role in place}) < len(place):
+        raise InputError(
+            f"{shown(mapping)} names one column twice", field="columns", fix="name each once"
+        )
+    return _Columns(tuple(names), place, separator)
+
+
+def _missing_column(
+    role: str, name: str, names: Sequence[str], path: str, separator: str
+) -> InputError:
+    near = difflib.get_close_matches(name.lower(), [one.lower() for one in names], n=1)
+    match = next((one for one in names if near and one.lower() == near[0]), None)
+    listed = ", ".join(map(repr, names[:12])) + (", ..." if len(names) > 12 else "")
+    hint = f"{role}={match}" if match else f"{role}=NAME"
+    marks = "" if separator == "," else f", separated by {separator!r}"
+    return InputError(
+        f"there is no column {name!r} among {listed or 'none'}{marks}",
+        field=path,
+        where="line 1",
+        fix=f"say which one it is, with --column {hint} or columns={{{role!r}: ...}}",
+    )

@@ -1,10 +1,15 @@
-"""Half-window tests: whether rewards or moves differ between two halves of a stretch of time.
+"""Tests for drift in a log: half-window tests, and estimates of its variation budgets.
 
-A window of 2h steps is slid over the log. Of every pair that was played in both of its halves the
-outcomes are compared; what they say is added up over pairs and gives one p-value for rewards and
-one for moves. In a world that stands still outcomes of a pair could trade places in time, and both
-statistics are scaled to have the mean of their chi-square law when they do. All p-values, of all
-places and of windows of three widths, are corrected together by Holm's rule.
+*Half-window tests.* A window of 2h steps is slid over the log. The outcomes of every pair that was
+played in both halves are compared; the statistics are summed over pairs and give one p-value for
+rewards and one for transitions. In a stationary environment the outcomes of a pair are exchangeable
+over time, and both statistics are scaled to have the mean of their chi-square law under exchange.
+All p-values, of all places and of windows of three widths, are corrected together by Holm's rule.
+
+*Budgets.* Estimates of neighbouring blocks of time are compared as the variation budgets compare
+models of neighbouring times: the largest difference over pairs, summed over time. Estimates differ
+even if nothing changes, so the same sum is made of many stationary logs with the same visits: the
+null.
 """
 
 from __future__ import annotations
@@ -15,10 +20,20 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import chi2
 
-from windage.logs.blocks import Blocks
+from windage.logs.counts import BlockCounts, StationaryNull
+from windage.rng import stream
 from windage.study.stats import holm
 
-__all__ = ["ALPHA", "LEAST_STEPS", "Drift", "HalfTests", "half_tests"]
+__all__ = [
+    "ALPHA",
+    "LEAST_STEPS",
+    "Drift",
+    "Estimate",
+    "HalfTests",
+    "budgets",
+    "finest",
+    "half_tests",
+]
 
 ALPHA = 0.05
 """The probability of any false alarm in a log, at most."""
@@ -29,13 +44,15 @@ _LEAST = 5  # visits of a pair in either half, and counts of a next state
 LEAST_STEPS = _SHARES[0] * _LEAST
 """With fewer, in some halves no pair can be met often enough, however few pairs there are."""
 
+_LEAST_BOTH = 30  # visits of a pair in both blocks: the largest difference is the noisiest
+
 _KINDS = ("reward", "transition")
 
 Reals = NDArray[np.float64]
 
 
 class Drift(NamedTuple):
-    """A stretch of time in which tests find a change."""
+    """An interval of time in which tests find a change."""
 
     kind: str
     step: int
@@ -43,9 +60,9 @@ class Drift(NamedTuple):
     first: int
     last: int
     p_value: float
-    """The smallest of the stretch, corrected by Holm's rule."""
+    """The smallest of the interval, corrected by Holm's rule."""
     pair: int
-    """The pair that says most of it."""
+    """The pair with the largest part in it."""
 
 
 class HalfTests(NamedTuple):
@@ -62,11 +79,11 @@ class HalfTests(NamedTuple):
     pair: NDArray[np.int64]
 
     def drifts(self, ends: NDArray[np.int64]) -> list[Drift]:
-        """Return the stretches in which something changed, in the order of time.
+        """Return the intervals in which something changed, in the order of time.
 
         Significant windows whose middles are closer than a half belong together.
         """
-        found = []
+        drifts = []
         for kind, name in enumerate(_KINDS):
             hits = np.flatnonzero((self.kind == kind) & (self.corrected <= ALPHA))
             hits = hits[np.argsort(self.block[hits], kind="stable")]
@@ -85,11 +102,11 @@ class HalfTests(NamedTuple):
                 end = max(int(self.block[k]) for k in group)
                 step, first, last = (int(ends[k - 1]) for k in (self.block[best], begin, end))
                 p_value = float(self.corrected[group].min())
-                found.append(Drift(name, step, first, last, p_value, int(self.pair[best])))
-        return sorted(found, key=lambda drift: drift.step)
+                drifts.append(Drift(name, step, first, last, p_value, int(self.pair[best])))
+        return sorted(drifts, key=lambda drift: drift.step)
 
 
-def half_tests(blocks: Blocks) -> HalfTests:
+def half_tests(blocks: BlockCounts) -> HalfTests:
     """Test for a change in the middle of every window."""
     total = blocks.running()
     rows: list[tuple[int, int, int, float, int]] = []
@@ -113,7 +130,7 @@ def half_tests(blocks: Blocks) -> HalfTests:
 
 
 def _rewards(before: list[Reals], after: list[Reals]) -> tuple[float, int]:
-    """Return the p-value of a change of mean rewards, and the pair that says most of it."""
+    """Return the p-value of a change of mean rewards, and the pair with the largest part in it."""
     n, m = before[0], after[0]
     seen = np.flatnonzero((n >= _LEAST) & (m >= _LEAST))
     if not seen.size:
@@ -131,8 +148,8 @@ def _rewards(before: list[Reals], after: list[Reals]) -> tuple[float, int]:
     return float(chi2.sf(z2.sum(), z2.size)), pair
 
 
-def _moves(blocks: Blocks, before: list[Reals], after: list[Reals]) -> tuple[float, int]:
-    """Return the p-value of a change of transitions, and the pair that says most of it."""
+def _moves(blocks: BlockCounts, before: list[Reals], after: list[Reals]) -> tuple[float, int]:
+    """Return the p-value of a change of transitions, and the pair with the largest part in it."""
     n, m = before[0], after[0]
     seen = (n >= _LEAST) & (m >= _LEAST)
     here = seen[blocks.cell_pair]
@@ -163,3 +180,75 @@ def _add(
     terms = (left * m[pair] - right * n[pair]) ** 2 / (n[pair] * m[pair] * both)
     stat += np.bincount(pair, terms, minlength=stat.size)
     cells += np.bincount(pair, left + right > 0, minlength=stat.size)
+
+
+class Estimate(NamedTuple):
+    """One budget, and its null."""
+
+    value: float
+    null: Reals
+    """The same sum in stationary logs, rising."""
+    blocks: int
+    """In how many blocks of time it was made."""
+    covered: float
+    """The share of all steps in pairs that are met often enough to be compared."""
+
+    @property
+    def null_mean(self) -> float:
+        """The mean of the null."""
+        return float(self.null.mean())
+
+    @property
+    def null_high(self) -> float:
+        """The 95 % quantile of the null."""
+        return float(np.quantile(self.null, 0.95))
+
+    @property
+    def p_value(self) -> float:
+        """The share of stationary logs that show as much, this one counted among them."""
+        return float((1 + (self.null >= self.value).sum()) / (1 + self.null.size))
+
+    @property
+    def beyond_noise(self) -> float:
+        """The value less the mean of the null, at least 0."""
+        return max(0.0, self.value - self.null_mean)
+
+
+def finest(blocks: BlockCounts, wanted: int) -> int:
+    """Return the largest number of blocks, up to `wanted`, in which half of all steps count."""
+    count = min(wanted, blocks.count)
+    while count > 2 and _covered(blocks.merged(count)) < 0.5:
+        count //= 2
+    return count
+
+
+def _covered(blocks: BlockCounts) -> float:
+    """Return the share of steps in pairs that are met often enough in two neighbouring blocks."""
+    often = blocks.visits >= _LEAST_BOTH
+    used = np.zeros_like(often)
+    used[1:] |= often[1:] & often[:-1]
+    used[:-1] |= often[1:] & often[:-1]
+    return float(blocks.visits[used].sum() / max(blocks.visits.sum(), 1))
+
+
+def budgets(blocks: BlockCounts, seed: int, draws: int) -> tuple[Estimate, Estimate]:
+    """Return the estimates of B_r and B_p, in blocks as given."""
+    both = (blocks.visits[1:] >= _LEAST_BOTH) & (blocks.visits[:-1] >= _LEAST_BOTH)
+    observed, stationary = _sums(blocks, both), StationaryNull(blocks)
+    null = np.empty((2, draws))
+    for k in range(draws):
+        null[:, k] = _sums(stationary.drawn(stream(seed, "logs.null", k)), both)
+    null.sort(axis=1)
+    facts = blocks.count, _covered(blocks)
+    return Estimate(observed[0], null[0], *facts), Estimate(observed[1], null[1], *facts)
+
+
+def _sums(blocks: BlockCounts, both: NDArray[np.bool_]) -> tuple[float, float]:
+    """Return the two sums over time of the largest difference over pairs."""
+    visits = np.maximum(blocks.visits, 1)
+    rewards = np.abs(np.diff(blocks.sums / visits, axis=0))
+    moves = np.diff(blocks.moves / visits[:, blocks.cell_pair], axis=0)
+    rows = blocks.per_pair(np.abs(moves))
+    largest = (np.where(both, table, 0.0).max(axis=1, initial=0.0) for table in (rewards, rows))
+    r, p = (float(each.sum()) for each in largest)
+    return r, p
