@@ -24,10 +24,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.docs.blocks import Block, blocks
-from tests.in_process import windage_here
 
 import windage as wd
+from tests.docs.blocks import Block, blocks
+from tests.in_process import windage_here
 from windage.envs.registry import REGISTERED
 
 ROOT = Path(__file__).parents[2]
@@ -206,7 +206,7 @@ def test_links_lead_somewhere(page: Path) -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_files_named_in_the_text_exist(page: Path) -> None:
-    for named in re.findall(r"`((?:src|tests|docs|benchmarks)/[^`\s]+)`", prose(page)):
+    for named in re.findall(r"`((?:src|tests|docs|benchmarks|paper)/[^`\s]+)`", prose(page)):
         path, _, function = named.partition("::")
         assert (ROOT / path).exists(), f"{name_of(page)}: there is no {path}"
         if function:

@@ -14,11 +14,11 @@ from pathlib import Path
 import jupytext
 import nbformat
 import pytest
+
+import windage as wd
 from tests.conftest import RELIABILITY
 from tests.docs.blocks import blocks
 from tests.docs.notebooks import EXERCISES, TUTORIALS, notebook, write
-
-import windage as wd
 
 
 def run(cells, folder):

@@ -8,10 +8,10 @@ import re
 from pathlib import Path
 
 import pytest
-from benchmarks import page as benchmarks_page
 
+import paper
 import windage as wd
-from windage import paper
+from benchmarks import page as benchmarks_page
 
 ROOT = Path(__file__).parents[2]
 
@@ -50,7 +50,7 @@ def rows_of_notation():
     page = (ROOT / "docs/paper/notation.md").read_text()
     for line in page.splitlines():
         cells = [cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
-        files = re.findall(r"`((?:src|tests)/[^`]+)`", line)
+        files = re.findall(r"`((?:src|tests|paper)/[^`]+)`", line)
         if len(cells) == 4 and files:
             yield pytest.param(cells[2], files, id=cells[0])
 

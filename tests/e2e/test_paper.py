@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
-from tests.e2e.commands import png_size, refused
+import windage
+from paper import SUMMARIES, names
+from tests.e2e.commands import PATIENCE, png_size, refused
 from windage.cli import main
-from windage.paper import SUMMARIES, names
 
 
 def test_the_list(capsys):
@@ -73,7 +78,7 @@ def test_what_is_not_as_expected_is_said_and_fails_only_if_asked(
     capsys, tmp_path, monkeypatch, options, code
 ):
     """An honest no is a result: a script that makes the pages goes on, unless it asks."""
-    from windage.paper import episodes
+    from paper import episodes
 
     assert main(["paper", "episodes", "--quick", "-o", str(tmp_path), *options]) == 0
     monkeypatch.setattr(episodes, "most_episodes", lambda SA, W, T: 1.0)
@@ -85,8 +90,8 @@ def test_what_is_not_as_expected_is_said_and_fails_only_if_asked(
 
 
 def test_the_index_names_what_does_not_hold(capsys, tmp_path, monkeypatch):
-    from windage import paper
-    from windage.paper import episodes
+    import paper
+    from paper import episodes
 
     monkeypatch.setattr(episodes, "most_episodes", lambda SA, W, T: 1.0)
     monkeypatch.setattr(paper, "names", lambda: ["episodes", "benchmark"])
@@ -98,3 +103,30 @@ def test_the_index_names_what_does_not_hold(capsys, tmp_path, monkeypatch):
     index = (tmp_path / "index.md").read_text()
     assert re.search(r"\| \[episodes\]\(episodes\.md\) \| .* \| no: C2 \|", index)
     assert re.search(r"\| \[benchmark\]\(benchmark\.md\) \| .* \| yes \|", index)
+
+
+@pytest.mark.parametrize("arguments", [[], ["episodes", "--quick"], ["all"]])
+def test_an_installed_package_says_where_the_results_are_to_be_had(tmp_path, arguments):
+    """The folder `paper` stays in the checkout: of a wheel only `windage` is there."""
+    (tmp_path / "site-packages").mkdir()
+    (tmp_path / "site-packages/windage").symlink_to(Path(windage.__file__).parent)
+    done = subprocess.run(
+        [sys.executable, "-m", "windage", "paper", *arguments],
+        cwd=tmp_path, env=os.environ | {"PYTHONPATH": str(tmp_path / "site-packages")},
+        capture_output=True, text=True, check=False, timeout=PATIENCE,
+    )  # fmt: skip
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert done.stderr.startswith("windage: paper: the results of the paper are not part of the ")
+    assert f"Fix: unpack the source distribution of windage {windage.__version__} " in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_checkout_finds_its_results_from_any_folder(tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-m", "windage", "paper"],
+        cwd=tmp_path, capture_output=True, text=True, check=False, timeout=PATIENCE,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "perils" in done.stdout

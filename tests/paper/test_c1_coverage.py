@@ -9,9 +9,9 @@ import pytest
 from scipy.stats import binom
 
 import windage as wd
+from paper import coverage
 from tests.conftest import RELIABILITY
 from windage.confidence.radii import Radii
-from windage.paper import coverage
 
 RUNS = 600 if RELIABILITY else 60
 WORLDS = ("two-state-cosine", "riverswim")

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 import windage as wd
+from paper import borl, proposition3
 from windage.agents.warning_capture import listening
 from windage.confidence.radii import Radii
 from windage.envs.proposition3 import peril_replay
 from windage.oracle.comparator import finite_horizon
-from windage.paper import borl, poison
 from windage.proof import hindsight
 
 
@@ -117,17 +117,17 @@ def test_e31_claim_2_of_proposition_3_needs_delta_not_too_small():
     ratios = []
     for tau in (100, 1000, 10_000):
         replay, W = peril_replay(tau), 4 * tau
-        best = poison.best_diameter(poison.poisoned(replay, Radii.paper(), 0.0))
+        best = proposition3.best_diameter(proposition3.poisoned(replay, Radii.paper(), 0.0))
         ratios.append(best / math.sqrt(W / math.log(W)))
         radius = Radii.paper().transition(
-            replay.counts, space=poison.SPACE, horizon=W, delta=max(math.exp(-W), 1e-300)
+            replay.counts, space=proposition3.SPACE, horizon=W, delta=max(math.exp(-W), 1e-300)
         )
         if tau == 100:
             assert (np.asarray(radius) >= 2).all()  # every kernel is plausible: diameter 1
     assert max(ratios) / min(ratios) < 1.2
-    region = poison.poisoned(peril_replay(1000), Radii.paper(), 0.0)
+    region = proposition3.poisoned(peril_replay(1000), Radii.paper(), 0.0)
     for pair in range(4):  # an L1 radius moves half its size in mass
-        other = 1 - int(poison.SPACE.state_of[pair])
+        other = 1 - int(proposition3.SPACE.state_of[pair])
         moved = region.best_row(pair, np.eye(2)[other])[other] - region.p_hat.toarray()[pair, other]
         assert moved == pytest.approx(region.radius[pair] / 2)
 

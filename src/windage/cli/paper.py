@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
+import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -11,10 +13,8 @@ from windage.cli.places import require_place
 from windage.cli.progress import Progress
 from windage.cli.tables import print_table, print_text
 
-if TYPE_CHECKING:
-    from windage.paper import Result
-
 _ALL = "all"
+_CHECKOUT = Path(__file__).parents[3]  # in an installed package: where Python's libraries are
 _NOT_AS_EXPECTED = 1  # with --strict only: an honest no is a result, not a command that failed
 
 
@@ -52,10 +52,10 @@ def paper(
     Each expectation is judged from its numbers, and what does not hold is said; that is a result
     and no failure.
     """
-    from windage import paper as results
     from windage.report.saving import picture_kind
     from windage.validation import as_choice
 
+    results = _results()
     if result is None:
         print_table(["result", "what"], [list(row) for row in results.SUMMARIES.items()])
         print_text("`windage paper RESULT` computes one, `windage paper all` all of them.")
@@ -81,7 +81,24 @@ def paper(
         raise typer.Exit(_NOT_AS_EXPECTED)
 
 
-def _written(result: Result, folder: Path, kind: str) -> Path:
+def _results() -> Any:
+    """Import the folder `paper` of the checkout, which is not part of the installed package."""
+    from windage import __version__
+    from windage.errors import InputError
+
+    if not (_CHECKOUT / "paper" / "result.py").is_file():
+        raise InputError(
+            "the results of the paper are not part of the installed package",
+            field="paper",
+            fix=f"unpack the source distribution of windage {__version__} (python -m pip download "
+            "--no-binary windage windage), run python -m pip install -e . in it, and try again",
+        )
+    if str(_CHECKOUT) not in sys.path:
+        sys.path.insert(0, str(_CHECKOUT))
+    return importlib.import_module("paper")
+
+
+def _written(result: Any, folder: Path, kind: str) -> Path:
     """Write the page and the picture of a result; return where the picture is."""
     from windage.report.saving import save_figure
 
@@ -100,7 +117,7 @@ def _write_text(path: Path, text: str) -> None:
     write_whole(path, lambda file: file.write(data), make_folder=True)
 
 
-def _show(result: Result, picture: Path) -> None:
+def _show(result: Any, picture: Path) -> None:
     print(f"{result.title}\n")
     for table in result.tables:
         print(table.title)
@@ -111,28 +128,27 @@ def _show(result: Result, picture: Path) -> None:
     print()
 
 
-def _broken(result: Result) -> str:
+def _broken(result: Any) -> str:
     """Return the names of the expectations that do not hold."""
     return ", ".join(check.name for check in result.checks if not check.holds)
 
 
-def _counted(found: list[Result]) -> str:
+def _counted(found: list[Any]) -> str:
     """Say how many results are as expected, and what of the others does not hold."""
     others = [f"{one.name} ({_broken(one)})" for one in found if not one.holds]
     said = f"{len(found) - len(others)} of {len(found)} results are as expected."
     return f"{said} What does not hold: {'; '.join(others)}." if others else said
 
 
-def _write_index(found: list[Result], folder: Path) -> None:
+def _write_index(found: list[Any], folder: Path) -> None:
     """Write the page that leads to all others."""
-    from windage.paper import SUMMARIES
-    from windage.paper.result import starred
-
+    results = _results()
+    starred = importlib.import_module("paper.result").starred
     lines = ["# The paper, checked", "", _INTRODUCTION, "", "| result | what | as expected |"]
     lines += ["|---|---|---|"]
     for one in found:
         held = "yes" if one.holds else f"no: {_broken(one)}"
-        what = starred(SUMMARIES[one.name])
+        what = starred(results.SUMMARIES[one.name])
         lines.append(f"| [{one.name}]({one.name}.md) | {what} | {starred(held)} |")
     _write_text(folder / "index.md", "\n".join([*lines, ""]))
 

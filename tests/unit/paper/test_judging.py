@@ -16,28 +16,27 @@ import pytest
 from matplotlib.figure import Figure
 
 import windage as wd
-from windage.envs.proposition3 import peril_replay
-from windage.paper import (
+from paper import (
     SUMMARIES,
     bandit,
-    benchmark,
     borl,
     coverage,
     episodes,
-    evi,
+    evi_properties,
     figures,
     inventory,
-    perils,
     piecewise,
-    poison,
-    rates,
-    regret,
+    proposition1,
+    proposition3,
     span,
+    theorem1_rates,
+    theorem1_terms,
     tuning,
 )  # fmt: skip
-from windage.paper.figures import _bad_episodes
-from windage.paper.judging import Sides, check, spoken, worst
-from windage.paper.result import Result
+from paper.claims import Sides, check, spoken, worst
+from paper.figures import _bad_episodes
+from paper.result import Result
+from windage.envs.proposition3 import peril_replay
 from windage.study.stats import Interval
 
 
@@ -119,12 +118,12 @@ def of_perils(shown=11.0, late=2.0, span=4.0, share=0.9):
     sets = {}
     for tau in (10, 20):
         order = math.sqrt(4 * tau / math.log(4 * tau))
-        for kind in poison.KINDS:
+        for kind in proposition3.KINDS:
             level = late if tau == 20 and kind == "proof" else 2.0
-            sets[tau, kind, 0.0] = poison.Sets(level * order, 100.0)
-            sets[tau, kind, 0.5] = poison.Sets(1.0, span)
-    lived = [perils.Lived(100, "printed", 0.5, 0.1, 0.01, 3.0, share)]
-    return perils.judge({10: shown, 20: 21.0}, sets, lived)
+            sets[tau, kind, 0.0] = proposition3.Sets(level * order, 100.0)
+            sets[tau, kind, 0.5] = proposition3.Sets(1.0, span)
+    lived = [proposition3.Lived(100, "printed", 0.5, 0.1, 0.01, 3.0, share)]
+    return proposition3.judge({10: shown, 20: 21.0}, sets, lived)
 
 
 def of_coverage(failures=0, power=1.0):
@@ -151,7 +150,12 @@ def of_span(**more):
 def of_evi(first=1e-10, second=0.0, printed=0.3):
     some = [np.array([-1.0, value]) for value in (first, second, printed)]
     two = [np.array([-1.0])] * 3
-    return evi.judge({"river": evi.Checked(*some, states=6), "two": evi.Checked(*two, states=2)})
+    return evi_properties.judge(
+        {
+            "river": evi_properties.Checked(*some, states=6),
+            "two": evi_properties.Checked(*two, states=2),
+        }
+    )
 
 
 @functools.cache
@@ -160,11 +164,13 @@ def a_run():
     from windage.proof import hindsight
 
     model = wd.envs.make("peril", horizon=600, tau=50)
-    agent = regret.CASES[-2]
+    agent = theorem1_terms.CASES[-2]
     assert agent.name == "peril"
     run = agent.play(model, seed=0)
-    terms = regret.regret_terms(run, model)
-    return regret.Measured("peril", terms, regret.lemmas(hindsight(run, model), terms), 600)
+    terms = theorem1_terms.regret_terms(run, model)
+    return theorem1_terms.Measured(
+        "peril", terms, theorem1_terms.lemmas(hindsight(run, model), terms), 600
+    )
 
 
 def of_regret(lemma=None, lost=0.0, gain=None, step=None, separated=True):
@@ -182,13 +188,13 @@ def of_regret(lemma=None, lost=0.0, gain=None, step=None, separated=True):
     sides = one.lemmas if lemma is None else one.lemmas._replace(**{lemma: (2.0, 1.0)})
     if not separated:
         sides = sides._replace(c3=(0, 5.0))
-    return regret.judge([one._replace(terms=terms, lemmas=sides)])
+    return theorem1_terms.judge([one._replace(terms=terms, lemmas=sides)])
 
 
 def of_benchmark(excess=3.0, printed=0.01):
-    world = benchmark.Gap(100, 10.0, 9.0, excess, 4.0, 8.0, 0.0)
-    example = benchmark.Gap(2, 1.0, 0.1, 0.9, 20.0, printed, 0.0)
-    return benchmark.judge({"river": world, benchmark.EXAMPLE: example})
+    world = proposition1.Gap(100, 10.0, 9.0, excess, 4.0, 8.0, 0.0)
+    example = proposition1.Gap(2, 1.0, 0.1, 0.9, 20.0, printed, 0.0)
+    return proposition1.judge({"river": world, proposition1.EXAMPLE: example})
 
 
 def of_borl(apart=0.0, regret=10.0, bound=5.0, near=1.5):
@@ -235,9 +241,11 @@ def of_inventory(calm=49.0, wild=90.0, cost=-5.0):
 
 
 def of_rates(slope=0.76, setting="printed"):
-    values = [10**6, 10**7, rates.MOST[setting]]
+    values = [10**6, 10**7, theorem1_rates.MOST[setting]]
     slopes = [interval(0.9), interval(slope)]
-    return rates.judge([rates.Sweep("T", setting, values, np.ones((3, 2)), slopes)])
+    return theorem1_rates.judge(
+        [theorem1_rates.Sweep("T", setting, values, np.ones((3, 2)), slopes)]
+    )
 
 
 def of_tuning(longest=0.3, widest=0.3, tuned=0.2):
@@ -343,8 +351,10 @@ def test_facts_that_break_one_check_turn_the_verdict_and_the_sentence(name, whic
 
 
 def test_slopes_are_judged_at_the_longest_horizons_only():
-    one = rates.Sweep("T", "printed", [10**4, 10**5, 10**6], np.ones((3, 2)), [interval(0.9)] * 2)
-    (early,) = rates.judge([one])
+    one = theorem1_rates.Sweep(
+        "T", "printed", [10**4, 10**5, 10**6], np.ones((3, 2)), [interval(0.9)] * 2
+    )
+    (early,) = theorem1_rates.judge([one])
     assert early.word == "not judged"
     assert early.holds
 
@@ -353,13 +363,13 @@ def test_the_slope_of_the_bound_has_its_logarithm():
     """Between those at its ends, 3/4 + 1 / (2 L)."""
     T = [10**6, 10**7, 10**8]
     low, high = (0.75 + 1 / (2 * math.log(4 * t / 0.05)) for t in (T[-1], T[0]))
-    assert low < rates.bound_slope(T) < high
+    assert low < theorem1_rates.bound_slope(T) < high
 
 
 def test_remarks_say_which_way_it_went():
     better, worse = (
-        perils.Lived(100, "x", 0.0, lost, 0.01, 1.0, 1.0) for lost in (0.1, 0.3)
+        proposition3.Lived(100, "x", 0.0, lost, 0.01, 1.0, 1.0) for lost in (0.1, 0.3)
     )  # fmt: skip
-    assert perils._turn(better, worse) == "saves 0.200 a step"
-    assert perils._turn(worse, better) == "costs 0.200 a step"
-    assert "noise" in perils._turn(better, better._replace(regret=0.11))
+    assert proposition3._turn(better, worse) == "saves 0.200 a step"
+    assert proposition3._turn(worse, better) == "costs 0.200 a step"
+    assert "noise" in proposition3._turn(better, better._replace(regret=0.11))

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import windage as wd
-from windage.paper import Effort, bandit, benchmark, borl, compute, tuning
-from windage.paper.inventory import averaged_diameters
-from windage.paper.suite import learner, make
+from paper import Effort, bandit, borl, compute, proposition1, tuning
+from paper.cases import learner, make
+from paper.inventory import averaged_diameters
 
 
 def test_the_best_fixed_arm_has_the_least_regret_of_all():
@@ -77,4 +77,4 @@ def test_the_best_of_t_steps_starts_in_the_best_state():
     model = wd.envs.make("riverswim", horizon=60)
     values = model.finite_horizon().values
     assert values.max() > values[0] + 1
-    assert benchmark._gap(model).optimum == pytest.approx(values.max())
+    assert proposition1._gap(model).optimum == pytest.approx(values.max())

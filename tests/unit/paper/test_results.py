@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import math
 import subprocess
 from pathlib import Path
@@ -12,25 +11,35 @@ import pytest
 from scipy.stats import binomtest
 
 import windage as wd
+from paper import (
+    Effort,
+    bandit,
+    borl,
+    coverage,
+    episodes,
+    evi_properties,
+    module,
+    proposition3,
+    theorem1_rates,
+)
+from paper.cases import CASES, LONGEST, learner, make
+from paper.inventory import averaged_diameters, inventory_window
+from paper.proposition3 import computed_points, lecture_page
+from paper.result import Table, starred
 from tests.e2e.chrome import MISSING, find_chrome
 from tests.paper import runs
 from windage.confidence import tuning
 from windage.confidence.radii import Radii
 from windage.envs.proposition3 import peril_replay
-from windage.paper import Effort, bandit, borl, checker, coverage, episodes, poison, rates
-from windage.paper.inventory import averaged_diameters, inventory_window
-from windage.paper.lecture import computed_points, lecture_page
-from windage.paper.result import Table, starred
-from windage.paper.suite import CASES, LONGEST, learner, make
 
 
 @pytest.mark.parametrize("name", ["river", "ragged", "peril"])
 def test_the_checker_is_the_one_of_the_tests(name):
     """Sets recounted from a record, and those that the agent says it planned with."""
     for look, start in zip(runs.in_hindsight(name).looks(), runs.played(name).starts, strict=True):
-        mine = checker.best_values(look, look.bias)
+        mine = evi_properties.best_values(look, look.bias)
         assert mine == pytest.approx(runs.best_values(start.region, start.bias), abs=1e-9)
-        printed = checker.printed_values(look, look.bias)
+        printed = evi_properties.printed_values(look, look.bias)
         assert printed == pytest.approx(runs.printed_values(start.region, start.bias), abs=1e-9)
 
 
@@ -39,15 +48,17 @@ def test_the_checker_is_the_one_of_the_tests(name):
 )
 def test_best_diameters_are_those_of_the_formula(tau, eta, best):
     """1 / min(1, p-hat + (rad + eta) / 2), the larger of the two actions; figures of the spec."""
-    region = poison.poisoned(peril_replay(tau), Radii.paper(), eta)
+    region = proposition3.poisoned(peril_replay(tau), Radii.paper(), eta)
     L = math.log(4 * 4 * tau / 0.05)
     ways = [
         1 / (tau + 1) + (2 * math.sqrt(4 * L / (tau + 1)) + eta) / 2,
         (2 * math.sqrt(4 * L / (tau - 1)) + eta) / 2,
     ]
-    assert poison.best_diameter(region) == pytest.approx(1 / min(1, max(ways)), rel=1e-9)
-    assert poison.best_diameter(region) == pytest.approx(best, abs=0.06)
-    assert poison.span_if_one_state_pays(region) == pytest.approx(1 / min(1, max(ways)), rel=1e-3)
+    assert proposition3.best_diameter(region) == pytest.approx(1 / min(1, max(ways)), rel=1e-9)
+    assert proposition3.best_diameter(region) == pytest.approx(best, abs=0.06)
+    assert proposition3.span_if_one_state_pays(region) == pytest.approx(
+        1 / min(1, max(ways)), rel=1e-3
+    )
 
 
 def test_bounds_of_failures_are_clopper_and_pearsons():
@@ -129,7 +140,7 @@ def test_averages_of_inventory_are_harmless_and_those_of_the_peril_are_not():
      ("inventory", 2157), ("rates", 100_000), ("tuning", 7612), ("figures", 48)],
 )  # fmt: skip
 def test_too_small_a_horizon_says_the_least_that_means_something(name, least):
-    from windage import paper
+    import paper
 
     with pytest.raises(wd.InputError, match=f"least that means something is {least}") as err:
         paper.compute(name, Effort(horizon=least - 1))
@@ -172,13 +183,13 @@ def ucrl2_says_something_between_jumps(T):
         ("bandit", lambda T: sum(t <= T for t in bandit.HORIZONS) >= 3),
         ("piecewise", ucrl2_says_something_between_jumps),
         ("inventory", lambda T: tuned_window("inventory", T) <= T / 4),
-        ("rates", lambda T: sum(t <= T for t in rates.HORIZONS) >= 2),
+        ("rates", lambda T: sum(t <= T for t in theorem1_rates.HORIZONS) >= 2),
         ("tuning", printed_sets_say_something),
         ("figures", lambda T: blocks_of_borl("two-state-cosine", T) >= 2),
     ],
 )
 def test_what_is_said_of_fewer_steps_is_true_of_them_and_not_of_the_least(name, is_enough):
-    least = importlib.import_module(f"windage.paper.{name}").LEAST.steps
+    least = module(name).LEAST.steps
     assert not is_enough(least - 1)
     assert is_enough(least)
 
@@ -200,7 +211,7 @@ def test_tables_and_stars():
 
 
 def test_the_lecture_page_of_the_documentation_is_the_one_that_is_made():
-    """Its source is the template in the package; `windage paper perils` puts the dots in."""
+    """Its source is the template in `paper`; `windage paper perils` puts the dots in."""
     kept = Path(__file__).parents[3] / "docs/paper/results/lecture.html"
     assert kept.read_text() == lecture_page(), "run windage paper perils -o docs/paper/results"
 

@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 import windage as wd
+from paper.cases import make
+from paper.claims import Check, Sides, check, worst
+from paper.result import Effort, Least, Result, Table
+from paper.style import COLOURS, MARKERS, canvas, label, legend
 from windage.confidence import tuning
 from windage.models import DriftingMDP
 from windage.models.mdp import MDP
-from windage.paper.drawing import COLOURS, MARKERS, canvas, label, legend
-from windage.paper.judging import Check, Sides, check, worst
-from windage.paper.result import Effort, Least, Result, Table
-from windage.paper.suite import make
 from windage.study import stats
 
 __all__ = ["Found", "batches", "bound_slope", "compute", "judge"]

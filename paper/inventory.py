@@ -8,13 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 import windage as wd
+from paper.cases import learner
+from paper.claims import Check, Sides, check, worst
+from paper.result import Effort, Least, Result, Table
+from paper.style import COLOURS, canvas, label, legend
 from windage.confidence.radii import Radii
 from windage.models import DriftingMDP
 from windage.models.mdp import MDP
-from windage.paper.drawing import COLOURS, canvas, label, legend
-from windage.paper.judging import Check, Sides, check, worst
-from windage.paper.result import Effort, Least, Result, Table
-from windage.paper.suite import learner
 from windage.proof import hindsight
 from windage.study import stats
 

@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import windage as wd
+from paper.result import Effort
 from windage import agents
 from windage.agents.optimistic.swucrl2cw import SWUCRL2CW
 from windage.agents.warning_capture import listening
 from windage.confidence.radii import Radii
 from windage.models import DriftingMDP
-from windage.paper.result import Effort
 from windage.recording import Run
 
 __all__ = ["CASES", "LONGEST", "Case", "learner", "make"]

@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 import windage as wd
+from paper.cases import make
+from paper.claims import Check, check
+from paper.result import Effort, Least, Result, Table
+from paper.style import COLOURS, MARKERS, canvas, label, legend
 from windage.models import DriftingMDP
-from windage.paper.drawing import COLOURS, MARKERS, canvas, label, legend
-from windage.paper.judging import Check, check
-from windage.paper.result import Effort, Least, Result, Table
-from windage.paper.suite import make
 from windage.study import stats
 
 __all__ = ["Sweep", "bound_slope", "compute", "judge"]

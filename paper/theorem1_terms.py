@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from windage.paper.drawing import COLOURS, GREY, canvas, label
-from windage.paper.episodes import most_episodes
-from windage.paper.judging import Check, Sides, check, worst
-from windage.paper.result import Effort, Least, Result, Table
-from windage.paper.suite import CASES, LONGEST
+from paper.cases import CASES, LONGEST
+from paper.claims import Check, Sides, check, worst
+from paper.episodes import most_episodes
+from paper.result import Effort, Least, Result, Table
+from paper.style import COLOURS, GREY, canvas, label
 from windage.proof import Hindsight, hindsight
 from windage.regret_decomposition import RegretTerms, regret_terms
 

@@ -8,12 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 import windage as wd
+from paper.cases import learner
+from paper.claims import Check, Sides, worst
+from paper.result import Effort, Least, Result, Table
+from paper.style import canvas, label
 from windage.confidence.radii import Radii
 from windage.models import DriftingMDP
-from windage.paper.drawing import canvas, label
-from windage.paper.judging import Check, Sides, worst
-from windage.paper.result import Effort, Least, Result, Table
-from windage.paper.suite import learner
 
 __all__ = ["Map", "compute", "judge"]
 

@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import windage as wd
-from windage.paper.drawing import COLOURS, MARKERS, canvas, label, legend
-from windage.paper.judging import Check, Sides, worst
-from windage.paper.result import Effort, Least, Result, Table
-from windage.paper.suite import learner
+from paper.cases import learner
+from paper.claims import Check, Sides, worst
+from paper.result import Effort, Least, Result, Table
+from paper.style import COLOURS, MARKERS, canvas, label, legend
 
 __all__ = ["Counted", "compute", "judge", "most_episodes", "printed_number"]
 

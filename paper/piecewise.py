@@ -8,12 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 import windage as wd
+from paper.cases import make
+from paper.claims import Check, Sides, check, worst
+from paper.result import Effort, Least, Result, Table
+from paper.style import COLOURS, canvas, label
 from windage.confidence import tuning
 from windage.models import DriftingMDP
-from windage.paper.drawing import COLOURS, canvas, label
-from windage.paper.judging import Check, Sides, check, worst
-from windage.paper.result import Effort, Least, Result, Table
-from windage.paper.suite import make
 from windage.study import stats
 
 __all__ = ["AGENTS", "compute", "judge"]

@@ -10,6 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 import windage as wd
+from paper.cases import make
+from paper.claims import Check, Sides, worst
+from paper.result import Effort, Least, Result, Table
+from paper.style import COLOURS, canvas, label
 from windage import adversarial
 from windage.agents.meta.borl import BORL
 from windage.agents.optimistic.swucrl2cw import SWUCRL2CW
@@ -17,10 +21,6 @@ from windage.confidence import tuning
 from windage.kernels.play import Block
 from windage.models import DriftingMDP
 from windage.models.gains import GainCurve
-from windage.paper.drawing import COLOURS, canvas, label
-from windage.paper.judging import Check, Sides, worst
-from windage.paper.result import Effort, Least, Result, Table
-from windage.paper.suite import make
 from windage.simulators import world_of
 from windage.study import stats
 

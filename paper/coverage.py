@@ -8,12 +8,12 @@ import numpy as np
 from scipy.stats import beta, binom
 
 import windage as wd
+from paper.cases import learner
+from paper.claims import Check, Sides, worst
+from paper.result import Effort, Least, Result, Table
+from paper.style import COLOURS, canvas, label, legend
 from windage.confidence.radii import Radii
 from windage.models import DriftingMDP
-from windage.paper.drawing import COLOURS, canvas, label, legend
-from windage.paper.judging import Check, Sides, worst
-from windage.paper.result import Effort, Least, Result, Table
-from windage.paper.suite import learner
 from windage.proof import hindsight
 
 __all__ = ["Counted", "ceiling", "compute", "count", "floor", "judge", "most_violations"]

@@ -1,7 +1,7 @@
 """The paper, checked: every claim that can be computed, one result a file.
 
 `names()` lists the results, `compute(name)` computes one: tables, a picture, and what was expected
-and seen. `windage paper` is the command.
+and seen. `windage paper` is the command. The folder belongs to a checkout and is not installed.
 """
 
 from __future__ import annotations
@@ -9,11 +9,20 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
+from paper.result import Effort, Result, Table
 from windage.errors import InputError
-from windage.paper.result import Effort, Result, Table
 from windage.validation import as_choice
 
-__all__ = ["SUMMARIES", "Effort", "Result", "Table", "compute", "names", "require"]
+__all__ = ["SUMMARIES", "Effort", "Result", "Table", "compute", "module", "names", "require"]
+
+_MODULES = {
+    "perils": "proposition3",
+    "evi": "evi_properties",
+    "regret": "theorem1_terms",
+    "benchmark": "proposition1",
+    "rates": "theorem1_rates",
+}
+"""The file of a result that is not called like it."""
 
 SUMMARIES = {
     "perils": "Proposition 3: drift makes a window see a diameter that is not there",
@@ -51,14 +60,14 @@ def compute(name: str, effort: Effort | None = None) -> Result:
     """
     asked = effort or Effort()
     require([name], asked)
-    made: Result = _module(name).compute(asked)
+    made: Result = module(name).compute(asked)
     return made
 
 
 def require(wanted: list[str], effort: Effort) -> None:
     """Refuse a T that is too small for one of the results, before any of them is computed."""
     for name in wanted:
-        least = _module(name).LEAST
+        least = module(name).LEAST
         if effort.horizon is not None and effort.horizon < least.steps:
             raise InputError(
                 f"T = {effort.horizon} is too small: {least.why}",
@@ -67,5 +76,7 @@ def require(wanted: list[str], effort: Effort) -> None:
             )
 
 
-def _module(name: str) -> Any:
-    return importlib.import_module(f"windage.paper.{as_choice(name, 'result', names())}")
+def module(name: str) -> Any:
+    """Return the module that computes a result."""
+    as_choice(name, "result", names())
+    return importlib.import_module(f"paper.{_MODULES.get(name, name)}")

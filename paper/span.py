@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from windage.paper.checker import reach
-from windage.paper.drawing import COLOURS, canvas, label, legend
-from windage.paper.judging import Check, Sides, worst
-from windage.paper.result import Effort, Least, Result, Table
-from windage.paper.suite import CASES, LONGEST, Case
+from paper.cases import CASES, LONGEST, Case
+from paper.claims import Check, Sides, worst
+from paper.evi_properties import reach
+from paper.result import Effort, Least, Result, Table
+from paper.style import COLOURS, canvas, label, legend
 from windage.proof import hindsight
 
 __all__ = ["Spans", "compute", "judge"]

@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import windage as wd
+from paper.claims import Check, Sides, check, worst
+from paper.result import Effort, Least, Result, Table
+from paper.style import COLOURS, canvas, label
 from windage.models import DriftingMDP
 from windage.oracle.comparator import benchmark_gap, printed_benchmark_gap
-from windage.paper.drawing import COLOURS, canvas, label
-from windage.paper.judging import Check, Sides, check, worst
-from windage.paper.result import Effort, Least, Result, Table
 
 __all__ = ["Gap", "compute", "counterexample", "judge"]
 

@@ -1,23 +1,42 @@
-"""Proposition 3: every model has diameter 1, their average in a window has diameter tau + 1."""
+"""Proposition 3: every model has diameter 1, their average in a window has diameter tau + 1.
+
+First the window that the trajectory of the proof leaves, and what its sets lead to; then the same
+drift, played for real; and the page for a lecture, with sliders for tau and eta and no files beside
+it. That page computes with formulas of its own, so that sliders answer at once; the dots on its
+chart are computed here, along the trajectory, to show that both agree.
+"""
 
 from __future__ import annotations
 
+import json
 import math
+from collections.abc import Iterable
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 import windage as wd
+from paper.cases import learner
+from paper.claims import Check, Sides, worst
+from paper.result import Effort, Least, Result, Table
+from paper.style import COLOURS, GREY, MARKERS, canvas, label, legend
+from windage.confidence.confidence import ConfidenceRegion
 from windage.confidence.radii import Radii
-from windage.envs.proposition3 import peril_replay
-from windage.paper.drawing import COLOURS, GREY, MARKERS, canvas, label, legend
-from windage.paper.judging import Check, Sides, worst
-from windage.paper.lecture import lecture_page
-from windage.paper.poison import ETAS, KINDS, Sets, empirical_diameter, replayed
-from windage.paper.result import Effort, Least, Result, Table
-from windage.paper.suite import learner
+from windage.envs.proposition3 import Replay, peril_replay
+from windage.models.mdp import MDP
+from windage.spaces import StateActions
 
-__all__ = ["Lived", "cap", "compute", "judge", "over_order"]
+__all__ = [
+    "ETAS", "KINDS", "SPACE", "Lived", "Sets", "best_diameter", "cap", "compute", "computed_points",
+    "empirical_diameter", "judge", "lecture_page", "over_order", "poisoned", "replayed",
+    "span_if_one_state_pays",
+]  # fmt: skip
+
+SPACE = StateActions([2, 2], ["1", "2"], [["a1", "a2"], ["b1", "b2"]])
+DELTA = 0.05
+ETAS = (0.0, 0.1, 0.5)
+KINDS = {"printed": Radii.paper(), "proof": Radii.proof(), "Laplace": Radii.laplace()}
 
 TAUS = (10, 30, 100, 300, 1000, 3000, 10_000)
 LIVE_TAU = 1000
@@ -27,6 +46,10 @@ LIVE = (
     ("Laplace x0.03", Radii.laplace().scaled(0.03)),
 )
 LIVE_ETAS = (0.0, 0.05, 0.3)
+
+_LECTURE_TAUS = (10, 100, 1000, 10_000)
+_LECTURE_ETAS = (0.0, 0.1, 0.25, 0.5, 1.0)
+_DATA = "/*DATA*/[]"
 
 LEAST = Least(800, "tau = T / 40 would be below 20")
 
@@ -43,6 +66,59 @@ and D = 1 always. SWUCRL2-CW plays in it with W = tau and with W = 4 tau.
 
 For a lecture there is [one page](lecture.html) with sliders for tau and eta.
 """
+
+
+class Sets(NamedTuple):
+    """What a poisoned window leads to."""
+
+    diameter: float  # the best inside H_p(eta)
+    span: float  # of gamma~ where one state pays
+
+
+def poisoned(replay: Replay, radii: Radii | None, eta: float) -> ConfidenceRegion:
+    """Return the sets after the replay; state 2 pays 1, state 1 nothing, and that is known.
+
+    Without radii they are p-hat and what the widening adds.
+    """
+    W = int(replay.counts.sum())
+    radius = (
+        np.zeros(4)
+        if radii is None
+        else np.asarray(radii.transition(replay.counts, space=SPACE, horizon=W, delta=DELTA))
+    )
+    return ConfidenceRegion(SPACE, [0.0, 0.0, 1.0, 1.0], replay.p_hat, radius, [True] * 4, eta)
+
+
+def empirical_diameter(replay: Replay) -> float:
+    """Return the diameter of p-hat."""
+    return MDP(SPACE, np.zeros(4), replay.p_hat).diameter()
+
+
+def best_diameter(region: ConfidenceRegion) -> float:
+    """Return the least diameter of a kernel in the sets of two states: each row changes its most.
+
+    One kernel makes both ways as short as they can be, for the rows of a state only matter on the
+    way out of it.
+    """
+    rows = np.stack([region.best_row(p, np.eye(2)[1 - SPACE.state_of[p]]) for p in range(4)])
+    return MDP(SPACE, np.zeros(4), rows).diameter()
+
+
+def span_if_one_state_pays(region: ConfidenceRegion) -> float:
+    """Return span(gamma~) of EVI to high precision."""
+    return wd.evi(region, epsilon=1e-6, max_sweeps=1_000_000).span
+
+
+def replayed(taus: Iterable[int]) -> dict[tuple[int, str, float], Sets]:
+    """Return what the sets lead to for each tau, kind of radii ("none": no radius) and eta."""
+    found = {}
+    for tau in taus:
+        replay = peril_replay(tau)
+        for name, radii in (KINDS | {"none": None}).items():
+            for eta in ETAS:
+                region = poisoned(replay, radii, eta)
+                found[tau, name, eta] = Sets(best_diameter(region), span_if_one_state_pays(region))
+    return found
 
 
 def cap(eta: float) -> float:
@@ -287,3 +363,27 @@ def _draw(
     label(right, f"Live, tau = {tau:,}: regret a step", "eta", "rho* - mean reward")
     legend(right)
     return figure
+
+
+def computed_points() -> list[dict[str, float | str]]:
+    """Return diameters by the library for some tau, eta and kinds of radii."""
+    found: list[dict[str, float | str]] = []
+    for tau in _LECTURE_TAUS:
+        replay = peril_replay(tau)
+        average = empirical_diameter(replay)
+        for kind in ("none", "paper", "proof", "laplace"):
+            radii = None if kind == "none" else Radii(kind)
+            for eta in _LECTURE_ETAS:
+                region = poisoned(replay, radii, eta)
+                best = best_diameter(region)
+                point = {"tau": tau, "eta": eta, "radii": kind, "average": average, "best": best}
+                found.append(point)
+    return found
+
+
+def lecture_page() -> str:
+    """Return the page as HTML."""
+    template = Path(__file__).with_name("lecture.html").read_text("utf-8")
+    before, found, after = template.partition(_DATA)
+    assert found, "the template has lost its place for data"
+    return before + json.dumps(computed_points()) + after

@@ -9,8 +9,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
+from paper.claims import Check
 from windage.errors import InputError
-from windage.paper.judging import Check
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

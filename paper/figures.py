@@ -12,13 +12,13 @@ from matplotlib.patches import Circle, FancyArrowPatch, Patch
 from numpy.typing import NDArray
 
 import windage as wd
+from paper.cases import learner, make
+from paper.claims import Check, Sides, check, worst
+from paper.result import Effort, Least, Result, Table
+from paper.style import COLOURS, GREY
 from windage.agents.meta.borl import BORL
 from windage.envs.proposition3 import peril_replay
 from windage.models.mdp import MDP
-from windage.paper.drawing import COLOURS, GREY
-from windage.paper.judging import Check, Sides, check, worst
-from windage.paper.result import Effort, Least, Result, Table
-from windage.paper.suite import learner, make
 from windage.recording import Run
 from windage.regret_decomposition import RegretTerms, regret_terms
 
