@@ -18,10 +18,9 @@ from itertools import cycle
 from pathlib import Path
 
 import windage as wd
-from windage.live.events import Event
-from windage.live.history import bases, live_through
-from windage.live.journal import Journal
-from windage.live.writer import Writer
+from windage.live.history import agent_at, agent_records
+from windage.live.journal import Journal, Writer
+from windage.live.schema import Event
 
 STEPS, ROUNDS, BATCH, REPLAYED = 100, 5, 100, 100_000
 FLEET = 10_000
@@ -92,14 +91,16 @@ def _in_turn(work: dict[str, Callable[[], None]]) -> dict[str, float]:
     return {name: statistics.median(found) for name, found in times.items()}
 
 
-def _rows() -> Iterator[tuple[object, ...]]:
+def _rows() -> Iterator[Event]:
     """Rows like those of a journal: the same columns and sizes."""
     n = 1
     while True:
         n += 1
         kind = ("decided", "observed")[n % 2]
-        event = Event(n, 1, kind, n - n % 2, 3, 1, 0.5, 1, None, None, 1_763_000_000_000_000 + n)
-        yield (*event, bytes(32))
+        yield Event(
+            n=n, agent=1, kind=kind, step=n - n % 2, state=3, action=1, reward=0.5, used=1,
+            at=1_763_000_000_000_000 + n, chain=bytes(32),
+        )  # fmt: skip
 
 
 def _bare(path: Path) -> sqlite3.Connection:
@@ -118,16 +119,16 @@ def _replay(folder: Path) -> dict[str, float]:
         for i in range(REPLAYED // 2):
             d = live.decide(i * 7 % 10)
             live.observe(d.id, (i % 3) / 2, (i + 1) * 7 % 10)
-        live.journal.drop(1, "> ?", 0)  # no snapshots
+        live.journal.drop_snapshots(1, "> ?", 0)  # no snapshots
     times = []
     for _ in range(ROUNDS):
         journal = Journal(path)
         start = time.perf_counter()
         journal.require_chain(1)
-        life = live_through(journal, bases(journal)["agent"])
+        live = agent_at(journal, agent_records(journal)["agent"])
         times.append(time.perf_counter() - start)
         journal.close()
-    assert life.agent.t == REPLAYED // 2 + 1
+    assert live.agent.t == REPLAYED // 2 + 1
     return {"events replayed a second, chain checked": REPLAYED / statistics.median(times)}
 
 

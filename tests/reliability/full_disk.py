@@ -22,7 +22,7 @@ import windage as wd
 from tests.reliability.test_no_room import check_full_and_room_again
 from tests.reliability.test_no_room_for_studies import check_study_full_and_room_again
 from tests.unit.live.loops import loop, swucrl, twin_loop
-from windage.live.verify import verify
+from windage.live.maintenance import verify
 
 
 def mount(folder: Path) -> None:

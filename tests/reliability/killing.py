@@ -23,7 +23,7 @@ import numpy as np
 import windage as wd
 from tests.unit.live.loops import loop, outcome, swucrl, twin_loop
 from windage.live.journal import Journal
-from windage.live.verify import verify
+from windage.live.maintenance import verify
 
 
 def live_on(path: Path, tell: int, seed: int) -> None:

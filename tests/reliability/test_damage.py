@@ -11,21 +11,21 @@ import pytest
 import windage as wd
 from tests.conftest import RELIABILITY
 from tests.unit.live.loops import loop, swucrl
-from windage.live import snapshots
-from windage.live.events import COLUMNS
+from windage.live import history
 from windage.live.journal import Journal
-from windage.live.recover import recover
-from windage.live.verify import verify
+from windage.live.maintenance import verify
+from windage.live.salvage import recover
+from windage.live.schema import Event
 
 CASES = 500 if RELIABILITY else 25
-ROWS = f"SELECT {COLUMNS}, chain FROM events ORDER BY n"
+ALL = "TRUE ORDER BY n"
 
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
     """The same journal closed in order, and as a killed process would have left it."""
     patch = pytest.MonkeyPatch()
-    patch.setattr(snapshots, "STEPS", 60)
+    patch.setattr(history, "SNAPSHOT_STEPS", 60)
     closed, killed = (tmp_path_factory.mktemp(name) for name in ("closed", "killed"))
     live = wd.live.open(closed / "a.journal", swucrl())
     with live.batch():
@@ -33,14 +33,14 @@ def whole(tmp_path_factory):
     live.journal._connection().execute("PRAGMA wal_checkpoint(TRUNCATE)")
     _, s = loop(live, 99, start=400, s=s)  # these stand in the log
     live.decide(s)
-    rows, state = live.journal.all(ROWS), live.agent.state()
-    assert len(rows) == 1000
+    events, state = live.journal.events(ALL), live.agent.state()
+    assert len(events) == 1000
     for file in closed.iterdir():
         if not file.name.endswith("-shm"):
             shutil.copy(file, killed)
     live.close()
     patch.undo()
-    return {"closed": closed, "killed": killed, "rows": rows, "state": state}
+    return {"closed": closed, "killed": killed, "events": events, "state": state}
 
 
 def flip(data, rng):
@@ -74,15 +74,15 @@ def damaged_copies(whole, form, damage, folder, cases):
 
 
 def content(path):
-    """All rows of a journal whose chain is whole; None if it cannot be read."""
+    """All events of a journal whose chain is whole; None if it cannot be read."""
     try:
         journal = Journal(path)
         journal.require_chain(1)
-        rows = journal.all(ROWS)
+        events = journal.events(ALL)
     except wd.JournalError:
         return None
     journal.close()
-    return rows
+    return events
 
 
 @pytest.mark.parametrize("damage", [flip, cut])
@@ -96,28 +96,28 @@ def test_damage_is_seen_and_recover_invents_nothing(whole, form, damage, tmp_pat
         if found.is_sound:  # bytes that hold nothing
             harmless += 1
             assert form == "killed", f"{what}: not seen"
-            assert content(path) == whole["rows"], f"{what}: not seen, and events differ"
+            assert content(path) == whole["events"], f"{what}: not seen, and events differ"
         else:
             seen += 1
-        last = events_saved(path, whole["rows"], what, "saved.journal")
+        last = events_saved(path, whole["events"], what, "saved.journal")
         saved += last
         after = {name: (path.parent / name).read_bytes() for name in before if "-shm" not in name}
         assert after == {name: before[name] for name in after}, "looking at it changed it"
         if not assert_opens_right_or_not_at_all(path, whole["state"], what):
-            again = events_saved(path, whole["rows"], what, "again.journal")
+            again = events_saved(path, whole["events"], what, "again.journal")
             assert again == last, f"{what}: a refused open cost events"
     print(f"{form}, {damage.__name__}: {seen} of {cases} seen, {harmless} harmless; "
           f"{saved / cases:.0f} of 1,000 events saved on average")  # fmt: skip
     assert seen >= 0.5 * cases
 
 
-def events_saved(path: Path, rows: list[tuple[object, ...]], what: str, name: str) -> int:
+def events_saved(path: Path, events: list[Event], what: str, name: str) -> int:
     """Recover a journal; what comes out is a beginning of what was written, to the last byte."""
     try:
         made = recover(path, path.parent / name)
     except wd.JournalError:
         return 0  # not even the first event is left
-    assert content(made.path) == rows[: made.events], what
+    assert content(made.path) == events[: made.events], what
     assert verify(made.path).is_sound, what
     return made.events
 

@@ -12,15 +12,13 @@ import pytest
 
 import windage as wd
 from tests.unit.live.loops import loop, swucrl
-from windage.live.events import COLUMNS, FORMAT, chained
-from windage.live.head import head_path, read_note
-from windage.live.journal import Journal
-from windage.live.recover import recover
-from windage.live.tables import PAGE
-from windage.live.verify import verify
-from windage.live.writer import Writer
+from windage.live.journal import Journal, Writer
+from windage.live.lockfile import head_path, read_head
+from windage.live.maintenance import verify
+from windage.live.salvage import recover
+from windage.live.schema import FORMAT, PAGE, Event
 
-ROWS = f"SELECT {COLUMNS}, chain FROM events ORDER BY n"
+ALL = "TRUE ORDER BY n"
 KILLED_IN_A_BATCH = """
 import os, sys
 import windage as wd
@@ -59,14 +57,14 @@ def log_of(path):
 
 
 def left_by_a_kill(path, steps=50):
-    """A journal as a killed process leaves it, its events in the log; returns its rows."""
+    """A journal as a killed process leaves it, its events in the log; returns its events."""
     live = wd.live.open(path.with_name("running.journal"), swucrl())
     loop(live, steps)
-    rows = live.journal.all(ROWS)
+    events = live.journal.events(ALL)
     for ending in ("", "-wal", "-head"):
         shutil.copy(f"{live.journal.path}{ending}", f"{path}{ending}")
     live.close()
-    return rows
+    return events
 
 
 def files(path):
@@ -87,25 +85,25 @@ def refused(path, match):
 
 
 def test_a_refused_open_leaves_the_log_to_recover(path):
-    rows = left_by_a_kill(path)
+    events = left_by_a_kill(path)
     data = bytearray(log_of(path).read_bytes())
     data[len(data) // 2] ^= 1
     log_of(path).write_bytes(data)
     error = refused(path, "was acknowledged: it was cut")
     assert f"windage live recover {path} -o NEW" in error.fix
     made = recover(path, path.with_name("saved.journal"))
-    assert Journal(made.path).all(ROWS) == rows
+    assert Journal(made.path).events(ALL) == events
     assert made.missing == 0
 
 
 def test_after_a_damaged_frame_only_what_the_head_vouches_for_is_saved(path):
-    rows = left_by_a_kill(path)
+    events = left_by_a_kill(path)
     data = bytearray(log_of(path).read_bytes())
     data[len(data) // 2] ^= 1
     log_of(path).write_bytes(data)
     head_path(path).unlink()
     made = recover(path, path.with_name("saved.journal"))
-    assert 0 < made.events < len(rows)
+    assert 0 < made.events < len(events)
     assert made.doubtful > 0
     assert made.missing is None
 
@@ -117,7 +115,7 @@ def test_recover_saves_nothing_of_a_batch_that_never_ended(path, before, after):
         arguments, check=False, env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
     )
     acknowledged = 1 + 2 * (before + after)
-    assert read_note(path).n == acknowledged
+    assert read_head(path).n == acknowledged
     assert log_of(path).stat().st_size > 50 * PAGE, "the batch has not reached the log"
     made = recover(path, path.with_name("saved.journal"))
     assert made.events == made.acknowledged == acknowledged
@@ -131,13 +129,12 @@ def test_recover_saves_nothing_of_a_batch_that_never_ended(path, before, after):
 def rewritten(path, first):
     """Rewrite the events from `first` on so that their own chain is whole."""
     con = sqlite3.connect(path)
-    rows = con.execute(ROWS).fetchall()
-    before = rows[first - 2][-1]
-    for row in rows[first - 1 :]:
-        event = list(row[:-1])
-        event[10] += 1
-        before = chained(before, tuple(event))
-        con.execute("UPDATE events SET at = ?, chain = ? WHERE n = ?", (event[10], before, row[0]))
+    events = [Event(*row) for row in con.execute("SELECT * FROM events ORDER BY n")]
+    chain = events[first - 2].chain
+    for event in events[first - 1 :]:
+        moved = event._replace(at=event.at + 1)
+        chain = moved.chain_after(chain)
+        con.execute("UPDATE events SET at = ?, chain = ? WHERE n = ?", (moved.at, chain, moved.n))
     con.commit()
     con.close()
 
@@ -179,7 +176,7 @@ def test_a_journal_opened_and_closed_without_an_event_is_sealed_again(path):
     for _ in range(2):
         wd.live.open(path, swucrl()).close()
         assert verify(path).is_sound
-        assert read_note(path).seal
+        assert read_head(path).seal
 
 
 @pytest.mark.parametrize("has_log", [True, False])
@@ -203,7 +200,7 @@ def test_a_copy_without_log_and_head_is_known_as_a_journal(path, tmp_path):
     copy = tmp_path / "copy.journal"
     shutil.copy(path, copy)
     live.close()
-    assert [row[2] for row in Journal(copy).all(ROWS)] == ["created"]
+    assert [event.kind for event in Journal(copy).events(ALL)] == ["created"]
 
 
 def test_a_file_that_has_lost_its_log_is_not_started_anew(path):
@@ -230,14 +227,14 @@ def counted_walks(monkeypatch):
     """How many rows are checked against the chain from here on."""
     from windage.live import journal
 
-    rows, walk = [], journal.walk
+    checked, end_of_chain = [], journal.end_of_chain
 
-    def counting(found, *at):
-        rows.extend(kept := list(found))
-        return walk(kept, *at)
+    def counting(events, *at):
+        checked.extend(kept := list(events))
+        return end_of_chain(kept, *at)
 
-    monkeypatch.setattr(journal, "walk", counting)
-    return rows
+    monkeypatch.setattr(journal, "end_of_chain", counting)
+    return checked
 
 
 def test_what_is_as_it_was_closed_is_not_walked_through_again(path, monkeypatch):

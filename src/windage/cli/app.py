@@ -14,7 +14,6 @@ from windage.cli import (
     explain,
     inspect,
     live,
-    live_repair,
     models,
     paper,
     plan,
@@ -56,10 +55,10 @@ _live = typer.Typer(help="Look after agents that decide for real.", no_args_is_h
 _live.command("status")(live.status)
 _live.command("explain")(live.explain)
 _live.command("export")(live.export)
-_live.command("verify")(live_repair.verify)
-_live.command("recover")(live_repair.recover)
-_live.command("expire")(live_repair.expire)
-_live.command("switch")(live_repair.switch)
+_live.command("verify")(live.verify)
+_live.command("recover")(live.recover)
+_live.command("expire")(live.expire)
+_live.command("switch")(live.switch)
 app.add_typer(_live, name="live")
 
 

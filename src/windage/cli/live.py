@@ -1,21 +1,27 @@
-"""`windage live status|explain|export`: how an agent that decides for real is doing, and why."""
+"""`windage live`: look at the journals of live agents, check them, and go on with them."""
 
 from __future__ import annotations
 
 import dataclasses
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from windage.cli.places import require_place
 from windage.cli.progress import Progress
+from windage.cli.settings import parse_settings
 from windage.cli.tables import print_table, print_text
+from windage.errors import CallOrderError, InputError, JournalError
 
 if TYPE_CHECKING:
-    from windage.live.reasons import Reason
-    from windage.live.status import AgentStatus, Status
+    from windage.agents import Agent
+    from windage.live.explain import Reason
+    from windage.live.history import AgentRecord
+    from windage.live.maintenance import Rehearsal
+    from windage.live.salvage import Recovery
+    from windage.live.views import AgentStatus, Status
 
 Journal = Annotated[Path, typer.Argument(metavar="JOURNAL", help="The journal of a live agent.")]
 Name = Annotated[
@@ -28,22 +34,22 @@ _SHOWN = 50  # agents of a fleet in one table
 
 
 def status(journal: Journal, name: Name = None, html: Html = None, as_json: AsJson = False) -> None:
-    """Say how a live agent is doing: what it hopes for and gets, what is missing, what drifts."""
-    from windage.live.status import status as look
+    """Show the status of a live agent: optimistic and actual rewards, what is missing, drift."""
+    from windage.live import status as read
 
     if html is not None:
         require_place(html)
     with Progress() as progress:
         progress("reading the journal")
-        found = look(journal, name)
+        report = read(journal, name)
     if as_json:
-        print(json.dumps(dataclasses.asdict(found), indent=2, default=str))
-    elif len(found.agents) == 1:
-        _print_one(found, found.agents[0])
+        print(json.dumps(dataclasses.asdict(report), indent=2, default=str))
+    elif len(report.agents) == 1:
+        _print_agent(report, report.agents[0])
     else:
-        _print_many(found)
+        _print_fleet(report)
     if html is not None:
-        _page(found, journal, html)
+        _status_page(report, journal, html)
         print(f"page: {html}")
 
 
@@ -56,25 +62,25 @@ def explain(
     html: Html = None,
     as_json: AsJson = False,
 ) -> None:
-    """Say why a decision was made, from what was known then."""
-    from windage.live.reasons import LEGEND
-    from windage.live.reasons import explain as look
+    """Explain a decision, from what was known when it was made."""
+    from windage.live.explain import LEGEND
+    from windage.live.explain import explain as explained
 
     if html is not None:
         require_place(html)
-    found = look(journal, decision, name)
+    reason = explained(journal, decision, name)
     if as_json:
-        print(json.dumps(dataclasses.asdict(found), indent=2))
+        print(json.dumps(dataclasses.asdict(reason), indent=2))
     else:
-        for sentence in found.sentences:
+        for sentence in reason.sentences:
             print_text(sentence)
-        if found.rows:
-            print_table(found.columns, found.rows)
+        if reason.rows:
+            print_table(reason.columns, reason.rows)
             print_text(LEGEND)
-        if found.details:
-            print(found.details)
+        if reason.details:
+            print(reason.details)
     if html is not None:
-        _explain_page(found, html)
+        _explain_page(reason, html)
         print(f"page: {html}")
 
 
@@ -83,9 +89,8 @@ def export(
     output: Annotated[Path, typer.Option("-o", "--output", help="A .parquet file.")],
     name: Name = None,
 ) -> None:
-    """Write all decisions and outcomes to a Parquet file, one row a decision."""
-    from windage.errors import InputError
-    from windage.live.export import export as write
+    """Write all decisions and outcomes to a Parquet file, one row per decision."""
+    from windage.live import export as write
 
     if output.suffix != ".parquet":
         raise InputError(
@@ -98,15 +103,15 @@ def export(
     print(f"{rows:,} decisions written to {output}")
 
 
-def facts(found: Status, one: AgentStatus) -> list[list[str]]:
-    """Return what there is to say of one agent, in rows."""
+def _status_rows(report: Status, one: AgentStatus) -> list[list[str]]:
+    """Return the status of one agent as rows of a table."""
     word = "cost" if one.direction == "cost" else "reward"
-    writer = f"process {found.writer}" if found.writer else "nobody: the program is not running"
+    writer = f"process {report.writer}" if report.writer else "none: the program is not running"
     settings = ", ".join(f"{name} {_short(value)}" for name, value in one.settings.items())
     least = "at least " if one.is_capped else ""
     rows = [
-        ["journal", f"{found.path}, {found.events:,} events"],
-        ["first and last event", f"{found.first}, {found.last}"],
+        ["journal", f"{report.path}, {report.events:,} events"],
+        ["first and last event", f"{report.first}, {report.last}"],
         ["written by", writer],
         ["agent", f"{one.agent} ({settings})" if settings else one.agent],
         ["next step", f"t = {one.t:,}"],
@@ -116,50 +121,48 @@ def facts(found: Status, one: AgentStatus) -> list[list[str]]:
         ["dropped", f"{one.given_up:,} steps without an outcome"],
         ["too late to be used", f"{one.unused:,}"],
         ["refused outcomes", f"{least}{one.rejected:,}"],
-        ["something else was done", f"{one.overridden:,} times"],
+        ["another action was taken", f"{one.overridden:,} times"],
         ["decided by the fallback", f"{least}{one.by_fallback:,}"],
         [f"mean {word}", _mean(one.mean)],
         [f"mean {word}, last {one.recent:,}", _mean(one.recent_mean)],
-        [f"hoped-for {word}", _mean(one.gain)],
+        [f"optimistic {word}", _mean(one.gain)],
     ]
     if one.vacuous is not None:
-        rows.append(["pairs nothing is known of", f"{one.vacuous:.0%}"])
+        rows.append(["pairs with unknown transitions", f"{one.vacuous:.0%}"])
     return rows
 
 
-def _print_one(found: Status, one: AgentStatus) -> None:
-    print_table(["", one.name], facts(found, one))
+def _print_agent(report: Status, one: AgentStatus) -> None:
+    print_table(["", one.name], _status_rows(report, one))
     if one.trouble:
         print_text(f"The agent itself cannot be read: {one.trouble}")
     _print_alarms(one)
 
 
 def _print_alarms(one: AgentStatus) -> None:
-    from windage.live.alarms import DELTA
+    from windage.live.drift_test import DELTA
 
     if not one.alarms:
         print("no drift beyond chance in the last outcomes of any pair")
         return
-    print(
-        f"drift alarms (a look at a world that stands still shows one with probability {DELTA:g}):"
-    )
+    print(f"drift alarms (a stationary environment shows one with probability {DELTA:g}):")
     for alarm in one.alarms:
         print(f"  {alarm}")
 
 
-def _print_many(found: Status) -> None:
-    print(f"{found.path}: {len(found.agents):,} agents, {found.events:,} events")
+def _print_fleet(report: Status) -> None:
+    print(f"{report.path}: {len(report.agents):,} agents, {report.events:,} events")
     cells = [
         [one.name, f"{one.decisions:,}", f"{one.learned:,}", one.pending or "-",
          _mean(one.recent_mean), _mean(one.gain), str(len(one.alarms)), one.trouble]
-        for one in found.agents[:_SHOWN]
+        for one in report.agents[:_SHOWN]
     ]  # fmt: skip
     print_table(
-        ["agent", "decisions", "learned", "waiting", "recent mean", "hoped for", "alarms", ""],
+        ["agent", "decisions", "learned", "waiting", "recent mean", "optimistic", "alarms", ""],
         cells,
     )
-    if len(found.agents) > _SHOWN:
-        print(f"and {len(found.agents) - _SHOWN:,} more; --name shows one")
+    if len(report.agents) > _SHOWN:
+        print(f"and {len(report.agents) - _SHOWN:,} more; --name shows one")
 
 
 def _waiting(one: AgentStatus) -> str:
@@ -174,27 +177,225 @@ def _mean(value: float | None) -> str:
     return "-" if value is None else f"{value:.4g}"
 
 
-def _page(found: Status, journal: Path, target: Path) -> None:
-    from windage.live.course import course
-    from windage.report.live import course_figure
-    from windage.report.live_page import Section, write_page
+def _status_page(report: Status, journal: Path, target: Path) -> None:
+    from windage.live.views import performance
+    from windage.report.html import Section, write_page
+    from windage.report.live import performance_figure
 
     sections = []
-    for one in found.agents[:_SHOWN]:
-        picture = None if one.trouble else course_figure(course(journal, one.name), one)
+    for one in report.agents[:_SHOWN]:
+        figure = None if one.trouble else performance_figure(performance(journal, one.name), one)
         alarms = [str(alarm) for alarm in one.alarms] or ["no drift beyond chance"]
-        sections.append(Section(one.name, rows=facts(found, one)))
-        sections.append(Section("Drift alarms", alarms, figure=picture))
+        sections.append(Section(one.name, rows=_status_rows(report, one)))
+        sections.append(Section(f"Drift alarms of {one.name}", alarms, figure=figure))
     write_page(target, f"Live agents of {journal.name}", sections)
 
 
-def _explain_page(found: Reason, target: Path) -> None:
-    from windage.live.reasons import LEGEND
+def _explain_page(reason: Reason, target: Path) -> None:
+    from windage.live.explain import LEGEND
+    from windage.report.html import Section, write_page
     from windage.report.live import reason_figure
-    from windage.report.live_page import Section, write_page
 
-    texts = [*found.sentences, *([found.details] if found.details else [])]
-    sections = [Section("", texts, found.columns, found.rows)]
-    if found.parts:
-        sections.append(Section("", [LEGEND], figure=reason_figure(found)))
-    write_page(target, f"Why decision {found.id} was {found.action}", sections)
+    texts = [*reason.sentences, *([reason.details] if reason.details else [])]
+    sections = [Section("", texts, reason.columns, reason.rows)]
+    if reason.parts:
+        sections.append(Section("Values of the actions", [LEGEND], figure=reason_figure(reason)))
+    write_page(target, f"Why decision {reason.id} was {reason.action}", sections)
+
+
+def verify(journal: Journal) -> None:
+    """Check the chain of all events, replay every agent, compare every snapshot."""
+    from windage.live import verify as check
+
+    with Progress() as progress:
+        progress("replaying the journal")
+        report = check(journal)
+    for remark in report.remarks:
+        print_text(f"note: {remark}")
+    if not report.is_sound:
+        first, more = report.problems[0], len(report.problems) - 1
+        raise JournalError(
+            first + (f", and {more} more problems" if more else ""),
+            field=str(journal),
+            fix=report.fix,
+        )
+    print(
+        f"{journal}: sound. {report.events:,} events in one chain, {report.decisions:,} decisions "
+        f"of {report.agents:,} agent{'s' if report.agents != 1 else ''} replayed, "
+        f"{report.snapshots:,} snapshots compared"
+    )
+
+
+def recover(
+    journal: Journal,
+    output: Annotated[Path, typer.Option("-o", "--output", help="The new journal.")],
+) -> None:
+    """Save the longest sound beginning of a damaged journal into a new one."""
+    from windage.live import recover as save
+
+    with Progress() as progress:
+        progress("reading every page")
+        recovery = save(journal, output)
+    print_text(f"{output}: {recovery.events:,} events saved, each as it was written")
+    print_text(_missing(recovery))
+    if recovery.pending:
+        listed = ", ".join(map(str, recovery.pending[:10]))
+        print_text(f"waiting for their outcomes: decision {listed}; send them again")
+
+
+def _missing(recovery: Recovery) -> str:
+    """Return in words which events are missing."""
+    if recovery.missing is None:
+        head = (
+            "there was no head that could be read"
+            if recovery.acknowledged is None
+            else f"all {recovery.acknowledged:,} events that the head knows of are there"
+        )
+        more = (
+            f"the log is damaged, and traces of {recovery.doubtful:,} later rows may be of events "
+            "or of a batch that was rolled back"
+            if recovery.doubtful
+            else "there was no trace of more"
+        )
+        return f"whether anything is missing is unknown: {head}, {more}"
+    if recovery.missing == 0:
+        return f"nothing is missing: the head knows of {recovery.acknowledged:,} events"
+    known = (
+        f"{recovery.acknowledged:,} were acknowledged"
+        if recovery.acknowledged is not None
+        else "there was no head that could be read to say how many there were"
+    )
+    traces = f"; traces of {len(recovery.seen):,} later rows were found" if recovery.seen else ""
+    return (
+        f"missing: event {recovery.events + 1:,} and all after it, {recovery.missing:,} at least "
+        f"({known}{traces})"
+    )
+
+
+def expire(
+    journal: Journal,
+    decision: Annotated[
+        int | None,
+        typer.Option("--decision", metavar="ID", help="Which; the one that waits if not said."),
+    ] = None,
+    name: Name = None,
+    apply: Annotated[
+        bool, typer.Option("--apply", help="Do it. Without, it only says what would be given up.")
+    ] = False,
+) -> None:
+    """Give up a decision whose outcome will never come: its step is dropped and counted."""
+    from windage.live import history
+    from windage.live.journal import Journal as Reader
+    from windage.live.session import resume
+    from windage.live.views import timestamp
+
+    with Reader(journal) as reader:
+        record = history.named_record(history.agent_records(reader), name)
+        event = history.pending_event(reader, record.agent)
+        if event is None and decision is None:
+            raise CallOrderError(
+                "no decision is waiting", field="expire", fix="see `windage live status`"
+            )
+        if event is None or decision not in (None, event.n):
+            raise history.not_pending(reader, record.agent, decision or 0)
+    space = record.space()
+    pending, since = history.as_decision(space, event), timestamp(event.at)
+    where = space.state_name(pending.state)
+    if apply:
+        with resume(journal, name) as live:
+            live.expire(pending.id)
+    print_text(f"decision {pending.id}: {pending.action_name} in {where}, waits since {since}")
+    if apply:
+        print_text("done: its step is dropped and counted; an outcome that comes later is late")
+    else:
+        print("nothing was changed; --apply gives it up")
+
+
+def switch(
+    journal: Journal,
+    agent: Annotated[
+        str | None, typer.Option("--agent", metavar="ID", help="Another kind of agent.")
+    ] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="NAME=VALUE", help="A parameter of the agent."),
+    ] = None,
+    name: Name = None,
+    apply: Annotated[
+        bool, typer.Option("--apply", help="Do it. Without, it is only tried on the history.")
+    ] = False,
+) -> None:
+    """Try another window, widening or agent on a journal's history, and let it go on from there."""
+    from windage.live.history import agent_at, agent_records, named_record
+    from windage.live.journal import Journal as Reader
+    from windage.live.maintenance import rehearse
+    from windage.live.session import resume
+
+    options = parse_settings(settings or [], "--set")
+    if not options and agent is None:
+        raise InputError(
+            "nothing would change", field="switch", fix="give --set NAME=VALUE or --agent ID"
+        )
+    if apply:
+        with resume(journal, name) as live:
+            new = _successor(live.record, agent, options)
+            _print_rehearsal(live.switch(new))
+        print_text(
+            f"done: from here on the journal goes on with {new.id}. Change your program to match "
+            "before you start it again; it is refused otherwise."
+        )
+    else:
+        with Reader(journal) as reader:
+            record = named_record(agent_records(reader), name)
+            new = _successor(record, agent, options)
+            _print_rehearsal(rehearse(reader, record, agent_at(reader, record), new))
+        print("nothing was changed; --apply does it")
+
+
+def _successor(record: AgentRecord, agent: str | None, options: dict[str, Any]) -> Agent:
+    """Return the agent of a journal with other parameters, or another agent."""
+    import windage as wd
+    from windage.validation import require_parameter
+
+    saved = record.saved
+    if saved.agent == wd.Doubling.id:
+        raise InputError(
+            "this journal's agent is Doubling, which has no parameters to set here",
+            field="switch",
+            fix="in the program: live.switch(AGENT, dry_run=True), then without dry_run",
+        )
+    kind = wd.agents.get(agent or saved.agent)
+    configuration = dict(saved.configuration)
+    if agent is not None and agent != saved.agent:
+        shared = {name: configuration[name] for name in ("horizon", "seed", "reward_range")}
+        return wd.agents.make(agent, record.space(), **(shared | options))
+    for option in options:
+        require_parameter(option, configuration.keys() - {"space"}, saved.agent)
+    given = kind._options(configuration | options)
+    given.pop("space")
+    return kind(record.space(), **given)
+
+
+def _print_rehearsal(rehearsal: Rehearsal) -> None:
+    for change in rehearsal.changes:
+        print(change.replace(" in the journal", "").replace(" now", "").replace(", ", " -> "))
+    (gain, gain_then), (vacuous, vacuous_then) = rehearsal.gain, rehearsal.vacuous
+    print_table(
+        ["", "now", "then"],
+        [
+            ["optimistic gain per step", _mean(gain), _mean(gain_then)],
+            ["pairs with unknown transitions", _share(vacuous), _share(vacuous_then)],
+        ],
+    )
+    print_text(
+        f"On the {rehearsal.steps:,} steps of the history it would have done what was done in "
+        f"{rehearsal.agreed:.0%}; it would start with the last {rehearsal.carried:,} samples."
+    )
+    for state, before, after in rehearsal.policy[:20]:
+        print(f"  in {state}: {before} -> {after}")
+    if len(rehearsal.policy) > 20:
+        print(f"  and in {len(rehearsal.policy) - 20:,} more states")
+
+
+def _share(value: float | None) -> str:
+    return "-" if value is None else f"{value:.0%}"

@@ -1,16 +1,13 @@
-"""Agents that decide for real: a journal that survives the process, and ways to look at it."""
+"""Live agents: real decisions in a journal that survives the process, and ways to inspect it."""
 
 from __future__ import annotations
 
-from windage.live.answers import Decision, Receipt
-from windage.live.export import export, to_frame
-from windage.live.fleet import Fleet
-from windage.live.opening import open  # noqa: A004
-from windage.live.reasons import explain
-from windage.live.recover import recover
-from windage.live.session import Session
-from windage.live.status import status
-from windage.live.verify import verify
+from windage.live.explain import explain
+from windage.live.maintenance import verify
+from windage.live.salvage import recover
+from windage.live.session import Fleet, Session, open  # noqa: A004
+from windage.live.types import Decision, Receipt
+from windage.live.views import export, status, to_frame
 
 __all__ = [
     "Decision",

@@ -1,12 +1,13 @@
-"""The corrected history of one agent, and the agent that comes out of it.
+"""The corrected history of an agent, queries about its decisions, and the agent it leads to.
 
 Events are read in the order of the steps they belong to, so a reward that came late stands where it
-would have stood in time. An agent is what its last configuration, or a snapshot after it, becomes
-by living through the steps that follow.
+would have stood in time. An agent is reconstructed by replay: from its last configuration, or from
+a snapshot after it, through the steps that follow.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -17,64 +18,97 @@ from numpy.typing import NDArray
 from windage.agents import Agent, Doubling
 from windage.agents.optimistic.episodic import EpisodicAgent
 from windage.agents.replay import Steps, replay
-from windage.errors import StateError
-from windage.live.events import CONFIGURED, CREATED
-from windage.live.failures import damaged
-from windage.live.journal import Journal
-from windage.live.settings import Created, Made, Makers, Switched, kind_of
-from windage.live.units import Units
+from windage.errors import CallOrderError, InputError, StateError
+from windage.live.config import (
+    AgentMaker,
+    Created,
+    Made,
+    SavedAgent,
+    Switched,
+    class_of,
+    decode_body,
+)
+from windage.live.errors import damaged
+from windage.live.journal import Journal, Writer
+from windage.live.schema import CONFIGURED, CREATED, DECIDED, EXPIRED, OBSERVED, Event
+from windage.live.types import Decision, Units
 from windage.spaces import StateActions
 from windage.validation import as_choice
 
 __all__ = [
-    "Base",
+    "AgentRecord",
     "History",
-    "Life",
+    "LiveAgent",
     "Pending",
-    "bases",
+    "Snapshots",
+    "agent_at",
+    "agent_records",
+    "as_decision",
+    "can_learn_late",
+    "continued",
+    "decision_by_key",
+    "decision_event",
     "history",
-    "live_on",
-    "live_through",
-    "of_name",
-    "reach",
+    "initial_agent",
+    "named_record",
+    "not_pending",
+    "outcome_event",
+    "pending_event",
+    "preload",
+    "require_same_outcome",
 ]
 
-_READ = (
-    "SELECT n, (kind = 'decided') + 2 * (kind = 'observed') + 3 * (kind = 'expired'), step, "
-    "coalesce(state, 0), coalesce(action, 0), coalesce(reward, 0.0), coalesce(used, 0) "
-    "FROM events WHERE agent = ? AND step > ? AND step <= ? AND n <= ? ORDER BY step, n"
+SNAPSHOT_STEPS = 1000  # between two snapshots: replayed in a few milliseconds
+SNAPSHOT_BYTES = 100  # per step: large agents are stored less often
+_KEPT = 4  # snapshots of an agent that forgets nothing
+
+_ROW = np.dtype([
+    ("n", np.int64), ("kind", "U8"), ("step", np.int64), ("state", np.int64),
+    ("action", np.int64), ("reward", np.float64), ("used", np.bool_),
+])  # fmt: skip
+_ROWS = (
+    "SELECT n, kind, step, coalesce(state, 0), coalesce(action, 0), coalesce(reward, 0.0), "
+    "coalesce(used, 0) FROM events "
+    "WHERE agent = ? AND step > ? AND step <= ? AND n <= ? ORDER BY step, n"
 )
-_IS_DECIDED, _IS_OBSERVED, _IS_EXPIRED = 1, 2, 3
-
-
-class Pending(NamedTuple):
-    """The decision that waits for its outcome."""
-
-    id: int
-    state: int
-    action: int
 
 
 @dataclass(frozen=True)
-class Base:
-    """What an agent of a journal was told last: event `n`, and all before it that still counts."""
+class AgentRecord:
+    """The current configuration of an agent in a journal, as of event `n`.
+
+    Attributes
+    ----------
+    agent
+        The agent's number.
+    n
+        The event that set the configuration: the agent was created, or last switched.
+    created, switched
+        The bodies of these events.
+    maker
+        Makes the agents of a `Doubling`.
+    """
 
     agent: int
     n: int
     created: Created
     switched: Switched | None
-    makers: Makers
+    maker: AgentMaker
 
-    def fresh(self, kind: type[Agent] | None = None) -> Agent:
+    @property
+    def saved(self) -> SavedAgent:
+        """The agent as it was at event n."""
+        return self.switched.saved if self.switched else self.created.saved
+
+    def revive(self, kind: type[Agent] | None = None) -> Agent:
         """Return the agent as it was at event n, before it learned from carried samples."""
-        saved = self.switched.saved if self.switched else self.created.saved
-        return saved.revive(kind if kind and kind.id == saved.agent else None, self.makers)
+        return self.saved.revive(kind if kind and kind.id == self.saved.agent else None, self.maker)
 
     def space(self) -> StateActions:
         """Return its states and actions, without making the agent."""
         configuration = self.created.saved.configuration
         if "space" not in configuration:
-            configuration = self.makers.first().configuration
+            configuration = self.maker.first().configuration
         return StateActions(**configuration["space"])
 
 
@@ -86,79 +120,88 @@ class History(NamedTuple):
     advised: NDArray[np.int64]
     actions: NDArray[np.int64]
     rewards: NDArray[np.float64]
-    afters: NDArray[np.int64]
+    next_states: NDArray[np.int64]
     learned: NDArray[np.bool_]
     ended: NDArray[np.bool_]
     """Whether the outcome is known or was given up."""
-    arrived: NDArray[np.int64]
-    """The event that told the outcome; 0 if none did."""
+    observed_at: NDArray[np.int64]
+    """The number of the event that holds the outcome; 0 if none does."""
 
     def steps(self, space: StateActions, units: Units) -> Steps:
-        """Return the steps as an agent lives through them; the last one may not have ended."""
+        """Return the steps for replay; the last one may not have ended."""
         return Steps(
             self.states,
             self.learned,
             space.offsets[self.states] + self.actions,
-            units.inward(self.rewards),
-            self.afters,
+            units.to_agent(self.rewards),
+            self.next_states,
         )
 
-    def part(self, chosen: Any) -> History:
-        """Return some of it."""
+    def select(self, chosen: Any) -> History:
+        """Return some of the decisions, by an index of their arrays."""
         return History(*(column[chosen] for column in self))
 
 
+class Pending(NamedTuple):
+    """The decision that waits for its outcome."""
+
+    id: int
+    state: int
+    action: int
+
+
 @dataclass
-class Life:
-    """An agent where its journal stands."""
+class LiveAgent:
+    """An agent at the end of its journal."""
 
     agent: Agent
     units: Units
     pending: Pending | None
     replayed: int
-    """How many steps it was led through when it was last read."""
+    """How many steps were replayed when it was last read."""
 
 
-def bases(
+# Configurations and histories.
+
+
+def agent_records(
     journal: Journal,
-    makers: dict[str, Makers] | None = None,
+    makers: dict[str, AgentMaker] | None = None,
     *,
     until: int | None = None,
     agent: int | None = None,
-) -> dict[str, Base]:
-    """Return what every agent of a journal, or one, was told last, up to an event, by its name.
+) -> dict[str, AgentRecord]:
+    """Return the configuration of every agent of a journal, or of one, at an event, by name.
 
     `makers` are those of agents whose functions are known; the others make what the journal knows.
     """
-    found: dict[int, Base] = {}
-    last = journal.n if until is None else until
-    which = f"body IS NOT NULL AND kind IN ('{CREATED}', '{CONFIGURED}') AND n <= ?"
-    if agent is None:
-        rows = journal.events(f"{which} ORDER BY n", last)
-    else:
-        rows = journal.events(f"{which} AND agent = ? ORDER BY n", last, agent)
-    for event in rows:
+    records: dict[int, AgentRecord] = {}
+    where = f"body IS NOT NULL AND kind IN ('{CREATED}', '{CONFIGURED}') AND n <= ?"
+    values = [journal.n if until is None else until]
+    if agent is not None:
+        where, values = f"{where} AND agent = ?", [*values, agent]
+    for event in journal.events(f"{where} ORDER BY n", *values):
         try:
-            body = msgspec.json.decode(event.body or "", type=Created | Switched | Made)
+            body = decode_body(event.body or "")
         except msgspec.DecodeError as err:
             raise damaged(journal.path, f"event {event.n} cannot be read ({err})") from None
         if isinstance(body, Created):
-            made = (makers or {}).get(body.name) or Makers(None)
-            found[event.agent] = Base(event.n, event.n, body, None, made)
+            maker = (makers or {}).get(body.name) or AgentMaker(None)
+            records[event.agent] = AgentRecord(event.n, event.n, body, None, maker)
             continue
-        old = found[event.agent]
+        old = records[event.agent]
         if isinstance(body, Made):
-            old.makers.recall(body)
+            old.maker.restore(body)
         else:
-            found[event.agent] = Base(event.agent, event.n, old.created, body, old.makers)
-    return {base.created.name: base for base in found.values()}
+            records[event.agent] = AgentRecord(event.agent, event.n, old.created, body, old.maker)
+    return {record.created.name: record for record in records.values()}
 
 
-def of_name(known: dict[str, Base], name: str | None) -> Base:
-    """Return one agent of a journal by its name; the only one needs none."""
-    if name is None and len(known) == 1:
-        return next(iter(known.values()))
-    return known[as_choice(name or "", "--name", known)]
+def named_record(records: dict[str, AgentRecord], name: str | None) -> AgentRecord:
+    """Return one agent of a journal by its name; a single one needs none."""
+    if name is None and len(records) == 1:
+        return next(iter(records.values()))
+    return records[as_choice(name or "", "--name", records)]
 
 
 def history(
@@ -167,90 +210,100 @@ def history(
     """Return the decisions of an agent with after < id <= through, as known at event `until`."""
     journal.require_chain(after + 1)
     last = until if through is None else through
-    table = np.array(journal.all(_READ, agent, after, last, until), np.float64).reshape(-1, 7)
-    n, step, state, action = (table[:, k].astype(np.int64) for k in (0, 2, 3, 4))
-    kind, reward, used = table[:, 1], table[:, 5], table[:, 6].astype(bool)
-    decided, observed = kind == _IS_DECIDED, kind == _IS_OBSERVED
-    ids = step[decided]
-    found = History(
-        ids, state[decided], action[decided], action[decided], np.zeros(ids.size),
-        np.zeros(ids.size, np.int64), np.full(ids.size, False), np.full(ids.size, False),
-        np.zeros(ids.size, np.int64),
-    )  # fmt: skip
-    outcomes = np.searchsorted(ids, step[observed])
-    found.actions[outcomes], found.rewards[outcomes] = action[observed], reward[observed]
-    found.afters[outcomes], found.arrived[outcomes] = state[observed], n[observed]
-    found.learned[outcomes] = used[observed]
-    found.ended[outcomes] = True
-    found.ended[np.searchsorted(ids, step[kind == _IS_EXPIRED])] = True
-    return found
+    rows = np.array(journal.all(_ROWS, agent, after, last, until), _ROW)
+    decided, observed = rows[rows["kind"] == DECIDED], rows[rows["kind"] == OBSERVED]
+    expired = rows[rows["kind"] == EXPIRED]
+    ids = decided["step"].copy()
+    past = History(
+        ids=ids,
+        states=decided["state"].copy(),
+        advised=decided["action"].copy(),
+        actions=decided["action"].copy(),
+        rewards=np.zeros(ids.size),
+        next_states=np.zeros(ids.size, np.int64),
+        learned=np.full(ids.size, False),
+        ended=np.full(ids.size, False),
+        observed_at=np.zeros(ids.size, np.int64),
+    )
+    outcomes = np.searchsorted(ids, observed["step"])
+    past.actions[outcomes], past.rewards[outcomes] = observed["action"], observed["reward"]
+    past.next_states[outcomes], past.observed_at[outcomes] = observed["state"], observed["n"]
+    past.learned[outcomes] = observed["used"]
+    past.ended[outcomes] = True
+    past.ended[np.searchsorted(ids, expired["step"])] = True
+    return past
 
 
-def live_through(
+# The agent that a history leads to.
+
+
+def agent_at(
     journal: Journal,
-    base: Base,
+    record: AgentRecord,
     kind: type[Agent] | None = None,
     until: int | None = None,
     through: int | None = None,
-) -> Life:
-    """Return an agent where its journal stands, or stood at an event: a snapshot and what followed.
+) -> LiveAgent:
+    """Return an agent at the end of its journal, or at event `until`, by replay from a snapshot.
 
-    `base` is what it was told up to there. Steps after decision `through` are left out.
+    `record` is its configuration at that event. Steps after decision `through` are left out.
     """
     last = journal.n if until is None else until
     snapshots = journal.all(
         "SELECT step, n, chain FROM snapshots WHERE agent = ? AND step >= ? AND step <= ? "
         "AND n <= ? ORDER BY step DESC",
-        base.agent, base.n, last if through is None else through, last,
+        record.agent, record.n, last if through is None else through, last,
     )  # fmt: skip
-    agent, since = None, base.n
+    agent, since = None, record.n
     for step, n, chain in snapshots:
         if journal.chain_at(n) == chain:
             try:
-                agent, since = _resumed(journal, base, kind, step), step
+                agent, since = _from_snapshot(journal, record, kind, step), step
             except StateError:
-                continue  # a cache: an older one, or the whole history, says the same
+                continue  # a cache: an older one, or the whole history, leads to the same agent
             break
     if agent is None:
-        agent = started(journal, base, kind)
-    units = base.created.units(agent)
-    return _continued(agent, units, history(journal, base.agent, since, last, through))
+        agent = initial_agent(journal, record, kind)
+    units = record.created.units(agent)
+    return _replayed(agent, units, history(journal, record.agent, since, last, through))
 
 
-def live_on(journal: Journal, base: Base, life: Life, after: int) -> Life:
-    """Return an agent that has lived through all steps up to one after all that follow it."""
-    return _continued(life.agent, life.units, history(journal, base.agent, after, journal.n))
+def continued(journal: Journal, record: AgentRecord, live: LiveAgent, after: int) -> LiveAgent:
+    """Return an agent that was replayed up to a decision after the replay of all that follow."""
+    past = history(journal, record.agent, after, journal.n)
+    return _replayed(live.agent, live.units, past)
 
 
-def started(journal: Journal, base: Base, kind: type[Agent] | None = None) -> Agent:
+def initial_agent(journal: Journal, record: AgentRecord, kind: type[Agent] | None = None) -> Agent:
     """Return an agent as it was right after its last configuration."""
-    agent = base.fresh(kind)
-    if base.switched and base.switched.carried > 0:
-        past = history(journal, base.agent, 0, base.n)
-        carry(agent, past, base.created.units(agent), base.switched.carried)
+    agent = record.revive(kind)
+    if record.switched and record.switched.carried > 0:
+        past = history(journal, record.agent, 0, record.n)
+        preload(agent, past, record.created.units(agent), record.switched.carried)
     return agent
 
 
-def carry(agent: Agent, past: History, units: Units, samples: int) -> None:
+def preload(agent: Agent, past: History, units: Units, samples: int) -> None:
     """Let a new agent learn from the last samples of a history, if it is of a kind that can."""
     if samples > 0:
         assert isinstance(agent, EpisodicAgent)
-        recent = past.part(np.flatnonzero(past.learned)[-samples:])
+        recent = past.select(np.flatnonzero(past.learned)[-samples:])
         pairs = agent.space.offsets[recent.states] + recent.actions
-        agent.preload_all(pairs, units.inward(recent.rewards), recent.afters)
+        agent.preload_all(pairs, units.to_agent(recent.rewards), recent.next_states)
 
 
-def _resumed(journal: Journal, base: Base, kind: type[Agent] | None, step: int) -> Agent:
-    """Return the agent as it was kept after a step."""
+def _from_snapshot(
+    journal: Journal, record: AgentRecord, kind: type[Agent] | None, step: int
+) -> Agent:
     query = "SELECT state FROM snapshots WHERE agent = ? AND step = ?"
-    ((state,),) = journal.all(query, base.agent, step)
-    fresh = base.switched.saved.agent if base.switched else base.created.saved.agent
-    if fresh == Doubling.id:
-        return Doubling.from_state(state, make_agent=base.makers)
-    return (kind if kind and kind.id == fresh else kind_of(fresh)).from_state(state)
+    ((state,),) = journal.all(query, record.agent, step)
+    id_ = record.saved.agent
+    if id_ == Doubling.id:
+        return Doubling.from_state(state, make_agent=record.maker)
+    return (kind if kind and kind.id == id_ else class_of(id_)).from_state(state)
 
 
-def _continued(agent: Agent, units: Units, past: History) -> Life:
+def _replayed(agent: Agent, units: Units, past: History) -> LiveAgent:
     pending = None
     if past.ids.size and not past.ended[-1]:
         pending = Pending(int(past.ids[-1]), int(past.states[-1]), int(past.advised[-1]))
@@ -258,17 +311,149 @@ def _continued(agent: Agent, units: Units, past: History) -> Life:
     replay(agent, steps.part(0, -1 if pending else None))
     if pending:
         agent.act(pending.state)
-    return Life(agent, units, pending, past.ids.size)
+    return LiveAgent(agent, units, pending, past.ids.size)
 
 
-def reach(agent: Agent) -> float:
-    """Return how many of the last samples an agent still counts; 0 if a late one cannot be placed.
+# Queries about one decision.
+
+
+def as_decision(space: StateActions, event: Event) -> Decision:
+    """Return the decision of a `decided` event."""
+    assert event.state is not None
+    assert event.action is not None
+    name = space.action_name(event.state, event.action)
+    return Decision(event.n, event.state, event.action, name, event.key)
+
+
+def decision_by_key(
+    journal: Journal, agent: int, space: StateActions, s: int, key: str
+) -> Decision | None:
+    """Return the decision that has a key already, if it was made in the same state."""
+    events = journal.events("agent = ? AND key = ?", agent, key)
+    if not events:
+        return None
+    known = as_decision(space, events[0])
+    if known.state != s:
+        raise InputError(
+            f"{key!r} was used for {space.describe_state(known.state)}, now for "
+            f"{space.describe_state(s)}",
+            field="key",
+            where=f"decision {known.id}",
+            fix="use a key for one decision only",
+        )
+    return known
+
+
+def decision_event(journal: Journal, agent: int, number: int) -> Event:
+    """Return the event of a decision."""
+    exists = 0 < number <= journal.n  # SQLite's integers have a largest
+    where = "n = ? AND agent = ? AND kind = ?"
+    events = journal.events(where, number, agent, DECIDED) if exists else []
+    if not events:
+        raise InputError(
+            f"there is no decision {number}", field="id", fix="pass the id that decide() returned"
+        )
+    return events[0]
+
+
+def pending_event(journal: Journal, agent: int) -> Event | None:
+    """Return the decision of an agent that waits for its outcome, if one does."""
+    last = journal.events("agent = ? AND kind = ? ORDER BY step DESC LIMIT 1", agent, DECIDED)
+    if not last or journal.events("agent = ? AND step = ? AND n > step", agent, last[0].n):
+        return None
+    return last[0]
+
+
+def not_pending(journal: Journal, agent: int, number: int) -> CallOrderError:
+    """Return the error about a decision that exists and does not wait."""
+    decision_event(journal, agent, number)
+    return CallOrderError(
+        "is not waiting for its outcome",
+        field="expire",
+        where=f"decision {number}",
+        fix="give up the decision that is waiting: see pending",
+    )
+
+
+def outcome_event(journal: Journal, agent: int, number: int) -> Event | None:
+    """Return the outcome of a decision, if it is known."""
+    events = journal.events("agent = ? AND step = ? AND kind = ?", agent, number, OBSERVED)
+    return events[0] if events else None
+
+
+def require_same_outcome(known: Event, reward: float, next_state: int, action: int) -> None:
+    """Refuse another outcome than the one that is known."""
+    if (known.reward, known.state, known.action) != (reward, next_state, action):
+        raise InputError(
+            f"the outcome is known already: reward {known.reward:g}, next state "
+            f"{known.state}, action {known.action}; now reward {reward:g}, next state "
+            f"{next_state}, action {action}",
+            field="observe",
+            where=f"decision {known.step}",
+            fix="send each outcome once, or the same again",
+        )
+
+
+def can_learn_late(journal: Journal, record: AgentRecord, agent: Agent, number: int) -> bool:
+    """Whether one more step can be learned from, at the place of a decision given up.
+
+    All later steps move on by one: the last decision must still be within the horizon.
+    """
+    if number <= record.n:
+        return False
+    ((later, learned),) = journal.all(
+        "SELECT count(*), coalesce(max(step), 0) FROM events "
+        "WHERE agent = ? AND step > ? AND kind = ? AND used = 1",
+        record.agent, number, OBSERVED,
+    )  # fmt: skip
+    ((decided,),) = journal.all(
+        "SELECT max(step) FROM events WHERE agent = ? AND kind = ?", record.agent, DECIDED
+    )
+    moved = int(decided > max(number, learned))  # made at time t, and not learned from
+    return later < _samples_counted(agent) and agent.t + moved <= agent.horizon
+
+
+def _samples_counted(agent: Agent) -> float:
+    """Return how many of the last samples an agent counts; 0 if a late one cannot be placed.
 
     Learners that count samples can count one more at its place. For the others the order in which
-    they learned is part of what they know, and of the chances they took: a late reward stays out.
+    they learned, and the random numbers they drew, are part of their state: a late reward stays
+    out.
     """
     if isinstance(agent, Doubling):
-        return reach(agent.runner) if agent.runner is not None else 0
+        return _samples_counted(agent.runner) if agent.runner is not None else 0
     if not isinstance(agent, EpisodicAgent):
         return 0
     return min(agent._window.width or np.inf, agent.t - agent._origin(agent.t))
+
+
+class Snapshots:
+    """Schedule of the snapshots of one agent, so that opening its journal again is quick.
+
+    A snapshot is a cache: without it, or with a damaged one, replay leads to the same agent.
+    """
+
+    def __init__(self) -> None:
+        self._due = SNAPSHOT_STEPS
+
+    def count(self, steps: int) -> None:
+        """Count steps at whose end no snapshot is stored."""
+        self._due -= steps
+
+    def keep(self, journal: Writer, number: int, agent: Agent, step: int, steps: int = 1) -> None:
+        """Count steps of agent `number`, the last of them `step`; store a snapshot if one is due.
+
+        Old snapshots are dropped, but for those a late reward may need.
+        """
+        self._due -= steps
+        if self._due > 0:
+            return
+        state = agent.state()
+        self._due = max(SNAPSHOT_STEPS, len(state) // SNAPSHOT_BYTES)
+        journal.keep_snapshot(number, step, state)
+        query = "SELECT step FROM snapshots WHERE agent = ? ORDER BY step DESC"
+        stored = [s for (s,) in journal.all(query, number)]
+        counted = _samples_counted(agent)
+        needed = int(counted / self._due) + 2 if counted < math.inf else _KEPT
+        if len(stored) > needed:
+            journal.drop_snapshots(number, "< ?", stored[needed - 1])

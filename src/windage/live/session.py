@@ -1,21 +1,21 @@
-"""One agent that decides for real: each call returns when the journal has it.
+"""Sessions, fleets and `windage.live.open`: agents whose calls return when the journal has them.
 
-    d = live.decide(state)                      # what to do, and a number to speak of it
-    live.observe(d.id, reward, next_state)      # what came of it
+    d = live.decide(state)                      # the action, and a number to refer to it
+    live.observe(d.id, reward, next_state)      # its outcome
 
-An agent is kept in memory only while it is what the journal says. Whatever goes wrong in between,
+An agent is kept in memory only while it agrees with the journal. If anything goes wrong in between,
 it is dropped and read again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import Any
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, overload
 
-import msgspec
-
-from windage.agents import Agent
+from windage.agents import Agent, Doubling
 from windage.errors import (
     CallOrderError,
     HorizonReached,
@@ -23,75 +23,92 @@ from windage.errors import (
     JournalError,
     WindageError,
 )
-from windage.live.answers import Decision, Fallback, Receipt, as_action, as_key, as_state
-from windage.live.decisions import (
+from windage.live.config import AgentMaker, Body, Created, encode_body, save
+from windage.live.connection import SOLE_AGENT, JournalClient, JournalConnection
+from windage.live.errors import UnwritableError
+from windage.live.history import (
+    AgentRecord,
+    LiveAgent,
+    Pending,
+    Snapshots,
+    agent_at,
+    agent_records,
     as_decision,
-    by_key,
-    by_number,
-    has_place,
-    not_waiting,
-    outcome_of,
-    require_same,
+    can_learn_late,
+    continued,
+    decision_by_key,
+    decision_event,
+    named_record,
+    not_pending,
+    outcome_event,
+    require_same_outcome,
 )
-from windage.live.door import Door, Holder
-from windage.live.events import CONFIGURED, DECIDED, EXPIRED, OBSERVED
-from windage.live.history import Base, Life, Pending, bases, live_on, live_through
-from windage.live.snapshots import Snapshots
-from windage.live.switch import Rehearsal, rehearse, require_settled
-from windage.live.units import as_units
+from windage.live.journal import Journal
+from windage.live.maintenance import Rehearsal, rehearse, require_settled
+from windage.live.schema import CONFIGURED, DECIDED, EXPIRED, OBSERVED, Event
+from windage.live.types import (
+    Decision,
+    Fallback,
+    Receipt,
+    as_action,
+    as_fallback,
+    as_key,
+    as_state,
+    as_units,
+)
 from windage.spaces import StateActions
-from windage.validation import as_integer, shown
+from windage.validation import as_choice, as_integer, as_name, shown
 
-__all__ = ["Session"]
+__all__ = ["Fleet", "Session", "open", "resume"]
 
 
-class Session(Holder):
+class Session(JournalClient):
     """One agent of a journal; `windage.live.open` makes it."""
 
     def __init__(
         self,
-        door: Door,
+        connection: JournalConnection,
         name: str,
         kind: type[Agent] | None,
         space: StateActions,
         fallback: Fallback | None = None,
     ) -> None:
-        super().__init__(door, self)
+        super().__init__(connection, self)
         self.name = name
         """The agent's name in the journal."""
         self._kind = kind
         self._fallback = fallback
-        self._life: Life | None = None
+        self._live: LiveAgent | None = None
         self.space = space
         """States and actions."""
         self.by_fallback = 0
         """How many decisions the fallback has made since the journal was opened."""
-        self._noted = [(0, 0)]  # which decision noted how many of them
+        self._recorded_fallbacks = [(0, 0)]  # a decision, and how many were recorded with it
 
     @property
-    def base(self) -> Base:
-        """What the agent was told last."""
+    def record(self) -> AgentRecord:
+        """The agent's current configuration."""
         self.journal  # noqa: B018 - opened, if it was not
-        return self._door.bases[self.name]
+        return self._connection.records[self.name]
 
     @property
     def pending(self) -> Decision | None:
         """The decision that waits for its outcome."""
-        with self._door.lock:
-            waiting = self._now().pending
-            if waiting is None:
+        with self._connection.lock:
+            pending = self._now().pending
+            if pending is None:
                 return None
-            event = by_number(self.journal, self.base.agent, waiting.id)
+            event = decision_event(self.journal, self.record.agent, pending.id)
             return as_decision(self.space, event)
 
     @property
     def agent(self) -> Agent:
-        """The agent where the journal stands; look at it, do not let it act."""
-        with self._door.lock:
+        """The agent at the end of the journal; look at it, do not let it act."""
+        with self._connection.lock:
             return self._now().agent
 
     def decide(self, state: int | str, key: str | None = None) -> Decision:
-        """Return what to do in a state; asked again with the same key, the same decision.
+        """Return the action to take in a state; with the same key again, the same decision.
 
         Parameters
         ----------
@@ -100,74 +117,75 @@ class Session(Holder):
         key
             The caller's own name for the decision, such as a date or an order number.
         """
-        with self._door.lock:
+        with self._connection.lock:
             try:
                 return self._advise(state, key)
             except JournalError as err:
                 return self._fall_back(state, key, err)
 
     def _advise(self, state: int | str, key: str | None = None) -> Decision:
-        """Return what the agent does in a state, without a fallback."""
+        """Return the agent's decision in a state, without a fallback."""
         s, label = as_state(self.space, state, "state"), as_key(key)
         return self._known(s, label) or self._decide(s, label)
 
-    def _fall_back(self, state: int | str, key: str | None, why: JournalError) -> Decision:
-        """Return what the fallback does in a state, as long as the key has no decision yet."""
+    def _fall_back(self, state: int | str, key: str | None, err: JournalError) -> Decision:
+        """Return the fallback's decision in a state, unless the key has a decision already."""
         if self._fallback is None:
-            raise why
+            raise err
         s, label = as_state(self.space, state, "state"), as_key(key)
-        if self._door.is_open:
+        if self._connection.is_open:
             with suppress(JournalError):  # it may be past reading, too
-                if found := self._known(s, label):
-                    return found
+                if known := self._known(s, label):
+                    return known
         action = self.space.check_action(s, self._fallback(s), "fallback")
         self.by_fallback += 1
-        return Decision(0, s, action, self.space.action_name(s, action), label, fallback=str(why))
+        return Decision(0, s, action, self.space.action_name(s, action), label, fallback=str(err))
 
     def _known(self, s: int, key: str | None) -> Decision | None:
         """Return the decision that has a key already."""
         if key is None:
             return None
-        return by_key(self.journal, self.base.agent, self.space, s, key)
+        return decision_by_key(self.journal, self.record.agent, self.space, s, key)
 
     def _decide(self, s: int, key: str | None) -> Decision:
-        life, journal, base = self._now(), self.journal, self.base
-        given_up = life.pending
-        if given_up is not None and base.created.missing == "wait":
-            raise self._waiting(given_up)
+        live, journal, record = self._now(), self.journal, self.record
+        given_up = live.pending
+        if given_up is not None and record.created.missing == "wait":
+            raise self._still_pending(given_up)
 
-        def decided() -> None:
+        def decide() -> None:
             if given_up is not None:
-                life.agent.withdraw()
-            action = self._act(life.agent, s)
+                live.agent.withdraw()
+            action = self._act(live.agent, s)
             if given_up is not None:
-                journal.append(base.agent, EXPIRED, step=given_up.id)
-                self._snapshots.pass_by(1)
-            self._note_makers()
-            unnoted = self.by_fallback - self._noted[-1][1]
-            if unnoted:
-                more = f"{unnoted} decisions were made by the fallback"
-                journal.remark(base.agent, "fallback", more)
-            n = journal.append(base.agent, DECIDED, state=s, action=action, key=key)
-            life.pending = Pending(n, s, action)
-            if unnoted:
-                self._noted.append((n, self.by_fallback))
+                journal.append(Event(agent=record.agent, kind=EXPIRED, step=given_up.id))
+                self._snapshots.count(1)
+            self._append_made()
+            unrecorded = self.by_fallback - self._recorded_fallbacks[-1][1]
+            if unrecorded:
+                remark = f"{unrecorded} decisions were made by the fallback"
+                journal.remark(record.agent, "fallback", remark)
+            event = Event(agent=record.agent, kind=DECIDED, state=s, action=action, key=key)
+            n = journal.append(event)
+            live.pending = Pending(n, s, action)
+            if unrecorded:
+                self._recorded_fallbacks.append((n, self.by_fallback))
 
-        self._change(life, decided)
-        assert life.pending is not None
-        n, _, action = life.pending
+        self._change(live, decide)
+        assert live.pending is not None
+        n, _, action = live.pending
         return Decision(n, s, action, self.space.action_name(s, action), key)
 
-    def _waiting(self, given: Pending) -> WindageError:
-        """Return why there is no decision while another waits: nobody told, or nobody could."""
+    def _still_pending(self, pending: Pending) -> WindageError:
+        """Return the error about a decision whose outcome did not come, or could not be written."""
         if self.journal.is_failing:
             return JournalError(
-                f"could not be written when the outcome of decision {given.id} came",
+                f"could not be written when the outcome of decision {pending.id} came",
                 field=str(self.journal.path),
                 fix="make room, then send that outcome again",
             )
         return CallOrderError(
-            f"decision {given.id} in {self.space.describe_state(given.state)} is waiting "
+            f"decision {pending.id} in {self.space.describe_state(pending.state)} is waiting "
             "for its outcome",
             field="decide",
             fix='observe it, give it up with expire(), or open the journal with missing="skip"',
@@ -191,7 +209,7 @@ class Session(Holder):
         next_state: int | str,
         action: int | str | None = None,
     ) -> Receipt:
-        """Take in what came of a decision.
+        """Learn from the outcome of a decision.
 
         Parameters
         ----------
@@ -202,77 +220,78 @@ class Session(Holder):
         next_state
             Its number, or its name.
         action
-            What was done instead, if it was not what was advised.
+            The action taken, if it was not the advised one.
         """
-        with self._door.lock:
+        with self._connection.lock:
             try:
                 return self._observe(id, reward, next_state, action)
             except (InputError, CallOrderError) as err:
-                with suppress(JournalError):  # the refusal itself is what the caller must hear of
-                    self.journal.reject(self.base.agent, f"observe({shown(id)})", str(err))
+                with suppress(JournalError):  # the refusal itself is the error to raise
+                    self.journal.reject(self.record.agent, f"observe({shown(id)})", str(err))
                 raise
 
     def _observe(self, id: Any, reward: Any, next_state: Any, action: Any) -> Receipt:  # noqa: A002
         number = as_integer(id, "id", low=0)
         after = as_state(self.space, next_state, "next_state")
         if number == 0:
-            made = self._door.created(self.name)
-            as_units(made.reward_range, made.direction, None).check(reward)
+            created = self._connection.created(self.name)
+            as_units(created.reward_range, created.direction, None).check(reward)
             return Receipt(0, "fallback")
-        life, journal, base = self._now(), self.journal, self.base
-        value = life.units.check(reward)
-        told = life.units.inward(value)
-        life.agent._check_reward(told)
-        if life.pending is not None and life.pending.id == number:
-            _, s, advised = life.pending
+        live, journal, record = self._now(), self.journal, self.record
+        value = live.units.check(reward)
+        scaled = live.units.to_agent(value)
+        live.agent._check_reward(scaled)
+        if live.pending is not None and live.pending.id == number:
+            _, s, advised = live.pending
             played = advised if action is None else as_action(self.space, s, action)
 
-            def learned() -> None:
-                life.agent.observe(s, played, told, after)
+            def learn() -> None:
+                live.agent.observe(s, played, scaled, after)
                 self._append_outcome(number, played, value, after, used=1)
-                life.pending = None
-                self._snapshots.keep(journal, base.agent, life.agent, number)
+                live.pending = None
+                self._snapshots.keep(journal, record.agent, live.agent, number)
 
-            self._change(life, learned)
+            self._change(live, learn)
             return Receipt(number, "learned")
-        decided = by_number(journal, base.agent, number)
+        decided = decision_event(journal, record.agent, number)
         assert decided.state is not None
         assert decided.action is not None
         played = decided.action if action is None else as_action(self.space, decided.state, action)
-        if known := outcome_of(journal, base.agent, number):
-            require_same(known, (value, after, played))
+        if known := outcome_event(journal, record.agent, number):
+            require_same_outcome(known, value, after, played)
             return Receipt(number, "again")
-        return self._observe_late(life, number, played, value, after)
+        return self._observe_late(live, number, played, value, after)
 
     def _observe_late(
-        self, life: Life, number: int, played: int, value: float, after: int
+        self, live: LiveAgent, number: int, played: int, value: float, after: int
     ) -> Receipt:
-        """Take in an outcome that comes after its step was given up."""
-        used = has_place(self.journal, self.base, life.agent, number)
+        """Record an outcome that comes after its step was given up; learn from it if possible."""
+        used = can_learn_late(self.journal, self.record, live.agent, number)
         with self.journal.writing(self):
             self._append_outcome(number, played, value, after, used=int(used))
             if used:
-                self.journal.drop(self.base.agent, ">= ?", number)
+                self.journal.drop_snapshots(self.record.agent, ">= ?", number)
                 self.reset()
                 self._read(number)  # with this step in its place, before it is acknowledged
-                self._note_makers()
+                self._append_made()
         return Receipt(number, "late" if used else "unused")
 
     def expire(self, id: int) -> None:  # noqa: A002
         """Give up waiting for the outcome of a decision: its step is dropped and counted."""
-        with self._door.lock:
+        with self._connection.lock:
             number = as_integer(id, "id", low=1)
-            life = self._now()
-            if life.pending is None or life.pending.id != number:
-                raise not_waiting(self.journal, self.base.agent, number)
+            live = self._now()
+            if live.pending is None or live.pending.id != number:
+                raise not_pending(self.journal, self.record.agent, number)
 
-            def given_up() -> None:
-                life.agent.withdraw()
-                self.journal.append(self.base.agent, EXPIRED, step=number)
-                life.pending = None
-                self._snapshots.keep(self.journal, self.base.agent, life.agent, number)
+            def give_up() -> None:
+                live.agent.withdraw()
+                event = Event(agent=self.record.agent, kind=EXPIRED, step=number)
+                self.journal.append(event)
+                live.pending = None
+                self._snapshots.keep(self.journal, self.record.agent, live.agent, number)
 
-            self._change(life, given_up)
+            self._change(live, give_up)
 
     def switch(self, agent: Agent, *, dry_run: bool = False) -> Rehearsal:
         """Let another agent go on from here, after it was tried on the history.
@@ -280,74 +299,250 @@ class Session(Holder):
         It starts with the last samples of the history, as many as it remembers. With `dry_run`
         nothing is changed.
         """
-        with self._door.lock:
+        with self._connection.lock:
             if not dry_run:
                 require_settled(self._now())
-            found = rehearse(self.journal, self.base, self._now(), agent)
+            rehearsal = rehearse(self.journal, self.record, self._now(), agent)
             if not dry_run:
                 with self.journal.writing(self):
-                    body = msgspec.json.encode(found.event).decode()
-                    self.journal.append(self.base.agent, CONFIGURED, body=body)
+                    self._append_configured(rehearsal.event)
                     self.reset()
                 self._kind = type(agent)
-            return found
+            return rehearsal
 
     def reset(self) -> None:
-        """Forget what is not in the journal."""
-        self._life = None
-        while self._noted[-1][0] > self.journal.n:
-            self._noted.pop()
+        """Discard what is not in the journal."""
+        self._live = None
+        while self._recorded_fallbacks[-1][0] > self.journal.n:
+            self._recorded_fallbacks.pop()
 
     def close(self) -> None:
         """Close the journal; the agent goes on when it is opened again."""
         super().close()
-        self._life = None
+        self._live = None
 
     def __repr__(self) -> str:
-        if not self._door.is_open:
-            return f"Session({str(self._door.path)!r}, {self.name!r}, not open yet)"
-        return f"Session({str(self._door.path)!r}, {self.name!r}, events={self.journal.n})"
+        if not self._connection.is_open:
+            return f"Session({str(self._connection.path)!r}, {self.name!r}, not open yet)"
+        return f"Session({str(self._connection.path)!r}, {self.name!r}, events={self.journal.n})"
 
-    def _now(self) -> Life:
-        """Return the agent where the journal stands."""
+    def _now(self) -> LiveAgent:
+        """Return the agent at the end of the journal."""
         self.journal._connection()
-        return self._life or self._read()
+        return self._live or self._read()
 
-    def _read(self, place: int | None = None) -> Life:
-        """Read the agent again.
+    def _read(self, late: int | None = None) -> LiveAgent:
+        """Read the agent again, by replay.
 
-        The place is that of a step whose outcome has come late. There it may be kept, so that the
-        next one that is late need not be read from the beginning: what is kept after it would be
-        dropped by the next.
+        After the step of a `late` outcome a snapshot may be stored, so that the next late outcome
+        need not be replayed from the beginning: it would drop any later snapshot.
         """
-        journal, makers = self.journal, self.base.makers
-        makers.forget()
-        base = bases(journal, {self.name: makers}, agent=self.base.agent)[self.name]
-        self._door.bases[self.name] = base
+        journal, maker = self.journal, self.record.maker
+        maker.clear()
+        record = agent_records(journal, {self.name: maker}, agent=self.record.agent)[self.name]
+        self._connection.records[self.name] = record
         self._snapshots = Snapshots()
-        life = live_through(journal, base, self._kind, through=place)
-        if place is not None:
-            self._snapshots.keep(journal, base.agent, life.agent, place, life.replayed)
-            life = live_on(journal, base, life, place)
-        self._snapshots.pass_by(life.replayed)
-        self._life = life
-        return life
+        live = agent_at(journal, record, self._kind, through=late)
+        if late is not None:
+            self._snapshots.keep(journal, record.agent, live.agent, late, live.replayed)
+            live = continued(journal, record, live, late)
+        self._snapshots.count(live.replayed)
+        self._live = live
+        return live
 
-    def _change(self, life: Life, work: Callable[[], None]) -> None:
-        """Change the agent and the journal together: while it lasts, the agent is nobody's."""
-        self._life = None
+    def _change(self, live: LiveAgent, work: Callable[[], None]) -> None:
+        """Change the agent and the journal together; an agent is kept only if both succeed."""
+        self._live = None
         self.journal.write(self, work)
-        self._life = life
+        self._live = live
 
     def _append_outcome(
         self, number: int, played: int, value: float, after: int, used: int
     ) -> None:
         self.journal.append(
-            self.base.agent, OBSERVED, step=number, state=after, action=played, reward=value,
-            used=used,
+            Event(agent=self.record.agent, kind=OBSERVED, step=number, state=after, action=played,
+                  reward=value, used=used)
         )  # fmt: skip
 
-    def _note_makers(self) -> None:
-        for made in self.base.makers.new():
-            body = msgspec.json.encode(made).decode()
-            self.journal.append(self.base.agent, CONFIGURED, body=body)
+    def _append_made(self) -> None:
+        """Record the agents that a `Doubling` has made."""
+        for made in self.record.maker.take_unrecorded():
+            self._append_configured(made)
+
+    def _append_configured(self, body: Body) -> None:
+        event = Event(agent=self.record.agent, kind=CONFIGURED, body=encode_body(body))
+        self.journal.append(event)
+
+
+class Fleet(JournalClient, Mapping[str, Session]):
+    """The agents of one journal by name; `windage.live.open` makes it from several agents."""
+
+    def __init__(self, connection: JournalConnection, sessions: dict[str, Session]) -> None:
+        super().__init__(connection)
+        self._sessions = sessions
+
+    def __getitem__(self, name: str) -> Session:
+        if name not in self._sessions:
+            raise InputError(
+                f"there is no agent {name!r}", field="name", fix="open the journal with it"
+            )
+        return self._sessions[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._sessions)
+
+    def __len__(self) -> int:
+        return len(self._sessions)
+
+    def decide(
+        self, states: Mapping[str, int | str], keys: Mapping[str, str] | None = None
+    ) -> dict[str, Decision]:
+        """Return the decision of each of some agents in its state, with one commit for all of them.
+
+        A round is decided as a whole: if it cannot be written, the fallback decides all of it, but
+        for keys that have a decision already.
+        """
+        _require_names(states, "states", "the state of each agent")
+        _require_names({} if keys is None else keys, "keys", "the key of each decision")
+        queries = {name: (s, (keys or {}).get(name)) for name, s in states.items()}
+        with self._connection.lock:
+            try:
+                with self.batch():
+                    return {name: self[name]._advise(s, key) for name, (s, key) in queries.items()}
+            except JournalError as err:
+                return {
+                    name: self[name]._fall_back(s, key, err) for name, (s, key) in queries.items()
+                }
+
+    def observe(self, outcomes: Mapping[str, tuple[Any, ...]]) -> dict[str, Receipt]:
+        """Learn from (id, reward, next state[, action]) of some agents, with one commit for all.
+
+        Outcomes of the fallback's decisions need no journal.
+        """
+        _require_names(outcomes, "outcomes", "the outcome of each agent's decision")
+        for name, outcome in outcomes.items():
+            if not isinstance(outcome, (tuple, list)) or len(outcome) not in (3, 4):
+                raise InputError(
+                    f"{shown(outcome)} is no outcome",
+                    field="outcomes",
+                    where=f"agent {name!r}",
+                    fix="pass (id, reward, next state), or with the action that was done instead",
+                )
+        with self._connection.lock:
+            if not self._connection.is_open and all(
+                outcome[0] == 0 for outcome in outcomes.values()
+            ):
+                return {name: self[name].observe(*outcome) for name, outcome in outcomes.items()}
+            with self.batch():
+                return {name: self[name].observe(*outcome) for name, outcome in outcomes.items()}
+
+
+def _require_names(given: object, field: str, what: str) -> None:
+    if not isinstance(given, Mapping):
+        raise InputError(
+            f"{shown(given)} names no agents",
+            field=field,
+            fix=f"pass {what} by its name, in a dict",
+        )
+
+
+_MISSING = ("wait", "skip")
+_Policy = Callable[[int], int] | Sequence[int] | None
+
+
+@overload
+def open(  # noqa: A001
+    path: str | Path, agent: Agent, missing: str = ..., fallback: _Policy = ..., *,
+    reward_range: tuple[float, float] | None = ..., direction: str = ...,
+) -> Session: ...  # fmt: skip
+@overload
+def open(  # noqa: A001
+    path: str | Path, agent: Mapping[str, Agent], missing: str = ..., fallback: _Policy = ..., *,
+    reward_range: tuple[float, float] | None = ..., direction: str = ...,
+) -> Fleet: ...  # fmt: skip
+def open(  # noqa: A001
+    path: str | Path,
+    agent: Agent | Mapping[str, Agent],
+    missing: str = "wait",
+    fallback: _Policy = None,
+    *,
+    reward_range: tuple[float, float] | None = None,
+    direction: str = "profit",
+) -> Session | Fleet:
+    """Open a journal for an agent, or for many of them.
+
+    A journal that exists is continued; the agent that is passed then only says which configuration
+    it must have. Any other configuration is refused, with the difference.
+
+    Parameters
+    ----------
+    path
+        The journal's file. SQLite keeps a log beside it, and windage a head (`-head`).
+    agent
+        An agent, new or preloaded, or several by name.
+    missing
+        What to do when the next decision is asked for and an outcome is missing: "wait" refuses,
+        "skip" drops the step and counts it.
+    fallback
+        The policy to follow while the journal cannot be written, or not even opened for want of
+        room or permission: one action a state, or a function of the state. None: an error.
+    reward_range
+        (lowest, highest) in the user's own units; others are refused. None: rewards are passed to
+        the agent as they are.
+    direction
+        "profit": more is better; "cost": less is.
+
+    Examples
+    --------
+    >>> import tempfile, windage as wd
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> agent = wd.UCRL2(wd.StateActions([2, 2]), horizon=1000)
+    >>> with open(f"{folder.name}/a.journal", agent, reward_range=(0, 9), direction="cost") as live:
+    ...     d = live.decide(0, key="monday")
+    ...     live.observe(d.id, reward=3.5, next_state=1)
+    Receipt(id=2, how='learned')
+    >>> folder.cleanup()
+    """
+    as_choice(missing, "missing", _MISSING)
+    members = dict(agent) if isinstance(agent, Mapping) else {SOLE_AGENT: agent}
+    if not members:
+        raise InputError("there are no agents", field="agent", fix="pass at least one")
+    wanted, makers, installed = {}, {}, version("windage")
+    for name, member in members.items():
+        saved = save(member)
+        units = as_units(reward_range, direction, member.reward_range)
+        wanted[as_name(name, "name")] = Created(
+            installed, name, saved, missing, units.reward_range, units.direction
+        )
+        makers[name] = AgentMaker(member._make if isinstance(member, Doubling) else None)
+    policies = {name: as_fallback(fallback, member.space) for name, member in members.items()}
+    connection = JournalConnection(path, wanted, makers)
+    spaces = {member.space: member.space for member in members.values()}  # equal ones are kept once
+    sessions = {
+        name: Session(connection, name, type(member), spaces[member.space], policies[name])
+        for name, member in members.items()
+    }
+    fleet = Fleet(connection, sessions) if isinstance(agent, Mapping) else None
+    try:
+        if fleet is None:
+            sessions[SOLE_AGENT].agent  # noqa: B018 - read now, so that its errors are raised here
+        else:
+            connection.journal  # noqa: B018 - opened now; each agent is read when it is first used
+    except BaseException as err:
+        if fallback is None or not isinstance(err, UnwritableError):
+            connection.close()
+            raise
+    return sessions[SOLE_AGENT] if fleet is None else fleet
+
+
+def resume(path: str | Path, name: str | None = None) -> Session:
+    """Open a journal for one of its agents as recorded there, without the agent itself."""
+    Journal(path).close()  # a writer would create what is not there
+    connection = JournalConnection(path, {}, {})
+    connection.journal  # noqa: B018 - opened now
+    try:
+        record = named_record(connection.records, name)
+        return Session(connection, record.created.name, None, record.space())
+    except BaseException:
+        connection.close()
+        raise

@@ -322,9 +322,9 @@ class TestState:
 
     def test_a_journal_of_earlier_constants_goes_on_by_todays(self, tmp_path, monkeypatch):
         """Its snapshots are refused, so all that happened is learned again."""
-        from windage.live import snapshots
+        from windage.live import history
 
-        monkeypatch.setattr(snapshots, "STEPS", 50)
+        monkeypatch.setattr(history, "SNAPSHOT_STEPS", 50)
         earlier = replace(wd.MultiScale.constants, exploration=0.1)
         older = type("Older", (wd.MultiScale,), {"constants": earlier})
         steps, path = wd.simulate.Simulator(world(300), 1), tmp_path / "a.journal"

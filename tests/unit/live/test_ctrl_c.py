@@ -9,7 +9,7 @@ import pytest
 
 import windage as wd
 from tests.conftest import RELIABILITY
-from windage.live.verify import verify
+from windage.live.maintenance import verify
 
 from .loops import outcome, swucrl, twin_loop
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import windage as wd
-from windage.live.verify import verify
+from windage.live.maintenance import verify
 
 from .loops import outcome, swucrl
 

@@ -9,12 +9,11 @@ import msgspec
 import pytest
 
 import windage as wd
-from windage.live import snapshots
-from windage.live.events import COLUMNS, chained
-from windage.live.head import head_path, read_note
+from windage.live import history
 from windage.live.journal import Journal
-from windage.live.status import status
-from windage.live.verify import verify
+from windage.live.lockfile import head_path, read_head
+from windage.live.maintenance import verify
+from windage.live.views import status
 
 from .loops import SPACE, loop, state_in, swucrl
 
@@ -24,11 +23,9 @@ def path(tmp_path):
     return tmp_path / "orders.journal"
 
 
-def rows_of(path):
-    journal = Journal(path)
-    rows = journal.all(f"SELECT {COLUMNS}, chain FROM events ORDER BY n")
-    journal.close()
-    return rows
+def events_of(path):
+    with Journal(path) as journal:
+        return journal.events("TRUE ORDER BY n")
 
 
 def change(path, statement, *values):
@@ -42,19 +39,18 @@ def test_the_chain_is_sha_256_over_the_chain_before_and_all_fields(path):
     with wd.live.open(path, swucrl()) as live:
         loop(live, 3)
     before = hashlib.sha256(b"windage journal").digest()
-    for row in rows_of(path):
-        before = hashlib.sha256(before + msgspec.msgpack.encode(list(row[:-1]))).digest()
-        assert before == row[-1]
+    for *fields, chain in events_of(path):
+        before = hashlib.sha256(before + msgspec.msgpack.encode(fields)).digest()
+        assert before == chain
 
 
 def test_an_event_rewritten_with_a_right_chain_breaks_the_next(path):
     with wd.live.open(path, swucrl()) as live:
         loop(live, 10)
-    rows = rows_of(path)
-    *event, _ = rows[10]
-    event[6] = 1.0 - event[6]
-    chain = chained(rows[9][-1], tuple(event))
-    change(path, "UPDATE events SET reward = ?, chain = ? WHERE n = 11", event[6], chain)
+    before, event = events_of(path)[9:11]
+    event = event._replace(reward=1.0 - event.reward)
+    chain = event.chain_after(before.chain)
+    change(path, "UPDATE events SET reward = ?, chain = ? WHERE n = 11", event.reward, chain)
     assert "event 12 is not what was written" in verify(path).problems
 
 
@@ -69,11 +65,11 @@ def test_the_head_follows_every_acknowledged_event(path):
     with wd.live.open(path, swucrl()) as live:
         for _ in range(3):
             d = live.decide(0)
-            assert read_note(path).n == d.id
+            assert read_head(path).n == d.id
             live.observe(d.id, 1.0, 0)
-            assert read_note(path).n == d.id + 1
-            assert read_note(path).seal == ""
-    assert len(read_note(path).seal) == 64
+            assert read_head(path).n == d.id + 1
+            assert read_head(path).seal == ""
+    assert len(read_head(path).seal) == 64
 
 
 @pytest.mark.parametrize("damage", ["digit", "cut", "gone"])
@@ -114,7 +110,7 @@ def test_a_journal_put_back_from_an_old_copy_is_refused(path, tmp_path):
 
 
 def test_a_snapshot_of_another_history_is_not_used(path, tmp_path, monkeypatch):
-    monkeypatch.setattr(snapshots, "STEPS", 16)
+    monkeypatch.setattr(history, "SNAPSHOT_STEPS", 16)
     other = tmp_path / "other.journal"
     for place, make in ((other, lambda: swucrl(seed=5)), (path, swucrl)):
         with wd.live.open(place, make()) as live, live.batch():
@@ -129,7 +125,7 @@ def test_a_snapshot_of_another_history_is_not_used(path, tmp_path, monkeypatch):
 
 
 def test_a_snapshot_that_replay_does_not_lead_to_is_a_problem(path, tmp_path, monkeypatch):
-    monkeypatch.setattr(snapshots, "STEPS", 16)
+    monkeypatch.setattr(history, "SNAPSHOT_STEPS", 16)
     other = tmp_path / "other.journal"
     for place, make in ((path, swucrl), (other, lambda: swucrl(seed=5))):
         with wd.live.open(place, make()) as live, live.batch():
@@ -141,8 +137,8 @@ def test_a_snapshot_that_replay_does_not_lead_to_is_a_problem(path, tmp_path, mo
 
 def test_a_late_reward_finds_a_snapshot_before_its_step(path, monkeypatch):
     """Whatever the window still holds can be corrected without living through everything again."""
-    monkeypatch.setattr(snapshots, "STEPS", 16)
-    monkeypatch.setattr(snapshots, "BYTES", 10**9)
+    monkeypatch.setattr(history, "SNAPSHOT_STEPS", 16)
+    monkeypatch.setattr(history, "SNAPSHOT_BYTES", 10**9)
     with wd.live.open(path, swucrl()) as live, live.batch():
         loop(live, 200)
         decided = [n for (n,) in live.journal.all("SELECT n FROM events WHERE kind = 'decided'")]

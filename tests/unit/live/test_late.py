@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import windage as wd
-from windage.live.verify import verify
+from windage.live.maintenance import verify
 
 from .loops import SPACE, loop, outcome, swucrl
 
@@ -142,11 +142,11 @@ def test_a_look_sees_one_moment_while_the_program_goes_on(path, look, monkeypatc
             found = verify(path)
             assert (found.problems, found.events, found.decisions) == ([], 11, 5)
         elif look == "export":
-            from windage.live.export import export
+            from windage.live.views import export
 
             assert export(path, tmp_path / "orders.parquet") == 5
         else:
-            from windage.live.reasons import explain
+            from windage.live.explain import explain
 
             assert explain(path).id == 10
         assert moves
@@ -157,13 +157,13 @@ def test_what_is_acknowledged_while_the_end_is_looked_for_was_not_cut(path, monk
 
     with wd.live.open(path, wd.UCRL2(SPACE, horizon=10_000)) as live:
         loop(live, 2)
-        read = journal.read_note
+        read = journal.read_head
 
         def later(where):
             loop(live, 1)
             return read(where)
 
-        monkeypatch.setattr(journal, "read_note", later)
+        monkeypatch.setattr(journal, "read_head", later)
         reader = journal.Journal(path)
         assert reader.n == 7
         reader.close()
@@ -172,10 +172,10 @@ def test_what_is_acknowledged_while_the_end_is_looked_for_was_not_cut(path, monk
 @pytest.mark.parametrize("delay", [1, 7])
 def test_a_loop_in_which_every_outcome_is_late_replays_a_bounded_stretch(path, delay, monkeypatch):
     """Counted in steps: without snapshots there, all of the history for every outcome."""
-    from windage.live import history, snapshots
+    from windage.live import history
 
-    monkeypatch.setattr(snapshots, "STEPS", 16)
-    monkeypatch.setattr(snapshots, "BYTES", 10**9)
+    monkeypatch.setattr(history, "SNAPSHOT_STEPS", 16)
+    monkeypatch.setattr(history, "SNAPSHOT_BYTES", 10**9)
     replayed, replay = [], history.replay
 
     def counted(agent, steps):
@@ -203,9 +203,9 @@ def test_a_loop_in_which_every_outcome_is_late_replays_a_bounded_stretch(path, d
 def test_outcomes_that_are_late_in_any_order_lead_to_the_same_agent(path, monkeypatch):
     import numpy as np
 
-    from windage.live import snapshots
+    from windage.live import history
 
-    monkeypatch.setattr(snapshots, "STEPS", 8)
+    monkeypatch.setattr(history, "SNAPSHOT_STEPS", 8)
     with wd.live.open(path, swucrl(window=100), missing="skip") as live, live.batch():
         told = []
         for i in range(60):
@@ -216,7 +216,7 @@ def test_outcomes_that_are_late_in_any_order_lead_to_the_same_agent(path, monkey
             assert live.observe(*told[k]).how == "late"
         state = live.agent.state()
     assert verify(path).problems == []
-    monkeypatch.setattr(snapshots, "STEPS", 10**9)
+    monkeypatch.setattr(history, "SNAPSHOT_STEPS", 10**9)
     other = path.with_name("in order.journal")
     with wd.live.open(other, swucrl(window=100), missing="skip") as live, live.batch():
         for i in range(60):

@@ -10,13 +10,11 @@ import pytest
 from scipy import integrate
 
 import windage as wd
-from windage.live.alarms import DELTA, drift
-from windage.live.course import course
-from windage.live.export import export, to_frame
+from windage.live.drift_test import DELTA, drift_alarms
+from windage.live.explain import explain
 from windage.live.history import History
-from windage.live.reasons import explain
-from windage.live.status import status
-from windage.live.units import Units
+from windage.live.types import Units
+from windage.live.views import export, performance, status, to_frame
 
 from .loops import SPACE, loop, outcome, swucrl
 
@@ -59,7 +57,7 @@ def random_past(rng, n, changed_at=None):
 def test_a_world_that_stands_still_raises_no_alarm():
     """At most one look in a hundred may be wrong: more than 8 of 60 has a chance below 1e-6."""
     rng = np.random.default_rng(1)
-    false = sum(bool(drift(random_past(rng, 1200), SPACE, PLAIN, 400)) for _ in range(60))
+    false = sum(bool(drift_alarms(random_past(rng, 1200), SPACE, PLAIN, 400)) for _ in range(60))
     assert false <= 8
 
 
@@ -67,12 +65,12 @@ def test_drift_is_found_with_its_pair_and_size():
     rng = np.random.default_rng(2)
     for _ in range(10):
         past = random_past(rng, 1200, changed_at=600)
-        found = drift(past, SPACE, PLAIN, 600)
+        found = drift_alarms(past, SPACE, PLAIN, 600)
         pairs = {(alarm.pair, alarm.what == "reward") for alarm in found}
         assert (5, False) in pairs
         (moved,) = [alarm for alarm in found if alarm.pair == 5]
         mine = (past.states == 2) & (past.actions == 0)
-        rows = [np.bincount(past.afters[part][mine[part]], minlength=3) / mine[part].sum()
+        rows = [np.bincount(past.next_states[part][mine[part]], minlength=3) / mine[part].sum()
                 for part in (slice(0, 600), slice(600, None))]  # fmt: skip
         assert moved.size == pytest.approx(np.abs(rows[0] - rows[1]).sum(), abs=1e-12)
         assert moved.samples == (mine[:600].sum(), mine[600:].sum())
@@ -93,7 +91,7 @@ def test_the_evidence_is_that_of_the_text():
     def alarms(k):
         rewards = [0.0] * 40 + [1.0] * k + [0.0] * (40 - k)
         past = past_of([2] * 80, [0] * 80, rewards, [2] * 80)
-        return bool(drift(past, SPACE, PLAIN, 40))
+        return bool(drift_alarms(past, SPACE, PLAIN, 40))
 
     def wanted(k):
         tests, z = 6 * (3 + 1), k / 80
@@ -113,7 +111,7 @@ def test_choices_that_follow_outcomes_raise_no_alarm():
             states.append(2 if not rewards or rewards[-1] == 1.0 else int(rng.integers(3)))
             rewards.append(float(rng.random() < 0.5))
         past = past_of(states, [0] * 400, rewards, [2] * 400)
-        false += bool(drift(past, SPACE, PLAIN, 200))
+        false += bool(drift_alarms(past, SPACE, PLAIN, 200))
     assert false <= 11, "at most 2 are expected; more than 11 has a chance below 1e-6"
 
 
@@ -262,7 +260,7 @@ def test_reasons_of_other_agents_and_of_nothing(path, tmp_path):
 
 def test_a_course_is_what_came_in_and_what_was_hoped(path):
     told = busy_journal(path)
-    found = course(path)
+    found = performance(path)
     assert found.rewards.tolist() == told["costs"]
     assert found.since == 1
     with wd.live.open(path, swucrl(window=25), missing="skip", reward_range=(0, 10),

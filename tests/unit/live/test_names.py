@@ -7,8 +7,8 @@ import os
 import pytest
 
 import windage as wd
-from windage.live.head import head_path, writer_of
-from windage.live.verify import verify
+from windage.live.lockfile import head_path, writer_of
+from windage.live.maintenance import verify
 
 from .loops import loop, swucrl
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 import windage as wd
-from windage.live.head import head_path
-from windage.live.verify import verify
+from windage.live.lockfile import head_path
+from windage.live.maintenance import verify
 
 from .loops import SPACE, loop, outcome, swucrl, twin_loop
 
@@ -84,15 +84,15 @@ def test_a_fleet_waits_for_its_journal_too(path):
 
 
 def test_a_doubling_is_made_anew_when_the_first_attempt_could_not_be_written(path, monkeypatch):
-    from windage.live.writer import Writer
+    from windage.live.journal import Writer
 
     def make():
         return wd.Doubling(lambda T: wd.UCRL2(SPACE, horizon=T), first=4)
 
     def full(self):
-        from windage.live.failures import unwritable
+        from windage.live.errors import unwritable
 
-        self._rows = []
+        self._unflushed = []
         raise unwritable(self.path, "disk full")
 
     monkeypatch.setattr(Writer, "_flush", full)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 import windage as wd
-from windage.live.status import status
-from windage.live.verify import verify
+from windage.live.maintenance import verify
+from windage.live.views import status
 
 from .loops import SPACE, loop, twin_loop
 
@@ -78,9 +78,9 @@ def path(tmp_path):
 @pytest.mark.parametrize("way", ["alone", "doubling"])
 @pytest.mark.parametrize("every", [6, 1000])
 def test_a_loop_cut_anywhere_is_the_loop_that_was_never_cut(path, kind, way, every, monkeypatch):
-    from windage.live import snapshots
+    from windage.live import history
 
-    monkeypatch.setattr(snapshots, "STEPS", every)
+    monkeypatch.setattr(history, "SNAPSHOT_STEPS", every)
 
     def make():
         return ALONE[kind]() if way == "alone" else wd.Doubling(MAKERS[kind], first=8)

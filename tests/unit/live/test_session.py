@@ -50,10 +50,10 @@ def test_a_loop_cut_anywhere_is_the_loop_that_was_never_cut(name, path):
 
 
 def test_a_snapshot_changes_nothing(path, monkeypatch):
-    from windage.live import snapshots
+    from windage.live import history
 
-    monkeypatch.setattr(snapshots, "STEPS", 16)
-    monkeypatch.setattr(snapshots, "BYTES", 10**9)
+    monkeypatch.setattr(history, "SNAPSHOT_STEPS", 16)
+    monkeypatch.setattr(history, "SNAPSHOT_BYTES", 10**9)
     twin = swucrl()
     wanted, _ = twin_loop(twin, 200)
     with wd.live.open(path, swucrl()) as live, live.batch():
@@ -65,9 +65,9 @@ def test_a_snapshot_changes_nothing(path, monkeypatch):
 
 
 def test_a_damaged_snapshot_is_only_a_lost_cache(path, monkeypatch):
-    from windage.live import snapshots
+    from windage.live import history
 
-    monkeypatch.setattr(snapshots, "STEPS", 16)
+    monkeypatch.setattr(history, "SNAPSHOT_STEPS", 16)
     with wd.live.open(path, swucrl()) as live, live.batch():
         loop(live, 60)
         wanted = live.agent.state()
@@ -144,9 +144,9 @@ def test_skip_drops_the_step_and_counts_it(path):
 
 @pytest.mark.parametrize("missed", [0, 17, 59])
 def test_a_late_reward_stands_where_it_would_have_stood_in_time(path, missed, monkeypatch):
-    from windage.live import snapshots
+    from windage.live import history
 
-    monkeypatch.setattr(snapshots, "STEPS", 16)
+    monkeypatch.setattr(history, "SNAPSHOT_STEPS", 16)
     with wd.live.open(path, swucrl(window=100), missing="skip") as live, live.batch():
         s, told, late = 0, [], None
         for i in range(80):
@@ -314,7 +314,7 @@ def test_a_writer_that_got_past_the_lock_is_noticed(path):
                     "used, key, body, at, chain FROM events WHERE n = 2")  # fmt: skip
         con.commit()
         con.close()
-        with pytest.raises(wd.JournalError, match="somebody else has written to it"):
+        with pytest.raises(wd.JournalError, match="another process has written to it"):
             live.observe(2, 1.0, 1)
 
 

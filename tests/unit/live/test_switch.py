@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import windage as wd
-from windage.live.status import status
-from windage.live.verify import verify
+from windage.live.maintenance import verify
+from windage.live.views import status
 
 from .loops import SPACE, loop, swucrl
 

@@ -1,7 +1,7 @@
-"""The way to a journal: opened for its agents at once or, where a fallback may decide, when it can.
+"""Connection to a journal: opened at once or, if a fallback policy is set, when it can be.
 
-A session, or all sessions of a fleet, share one door. As long as it cannot be opened, whoever needs
-the journal is told why, and every call tries again.
+A session, or all sessions of a fleet, share one connection. As long as the journal cannot be
+opened, every use of it tries again and raises the reason.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ import msgspec
 from windage.agents import Doubling
 from windage.atomic_io import as_path
 from windage.errors import JournalError
-from windage.live.events import CONFIGURED, CREATED
-from windage.live.history import Base, bases
-from windage.live.settings import Created, Makers, Saved, differences
-from windage.live.writer import Touched, Writer
+from windage.live.config import AgentMaker, Created, SavedAgent, differences, encode_body
+from windage.live.history import AgentRecord, agent_records
+from windage.live.journal import Resettable, Writer
+from windage.live.schema import CONFIGURED, CREATED, Event
 
-__all__ = ["ONLY", "Door", "Holder"]
+__all__ = ["SOLE_AGENT", "JournalClient", "JournalConnection"]
 
-ONLY = "agent"  # the name of an agent that is alone in its journal
+SOLE_AGENT = "agent"  # the name of an agent that is alone in its journal
 
 
-class Door:
+class JournalConnection:
     """A journal that is open, or will be.
 
     Parameters
@@ -36,18 +36,19 @@ class Door:
     path
         The journal.
     wanted
-        How each agent must have been made, or is made now. None at all: whoever is there.
+        The configuration that each agent must have, or is created with; empty: take the agents of
+        the journal as they are.
     makers
-        What makes the agents of a `Doubling`, by name.
+        The makers of the agents of a `Doubling`, by name.
     """
 
     def __init__(
-        self, path: str | Path, wanted: dict[str, Created], makers: dict[str, Makers]
+        self, path: str | Path, wanted: dict[str, Created], makers: dict[str, AgentMaker]
     ) -> None:
         self.path = as_path(path)
         self.lock = threading.RLock()
-        self.bases: dict[str, Base] = {}
-        """What every agent was told last, once the journal is open."""
+        self.records: dict[str, AgentRecord] = {}
+        """The current configuration of every agent, once the journal is open."""
         self._wanted = wanted
         self._makers = makers
         self._journal: Writer | None = None
@@ -55,22 +56,22 @@ class Door:
 
     @property
     def is_open(self) -> bool:
-        """Whether there is a journal to ask."""
+        """Whether the journal has been opened."""
         return self._journal is not None
 
     @property
     def journal(self) -> Writer:
         """The journal; opened now, if it could not be before."""
-        return self._journal or self._opened()
+        return self._journal or self._open()
 
-    def _opened(self) -> Writer:
+    def _open(self) -> Writer:
         with self.lock:
             if self._is_closed:
                 raise JournalError("is closed", field=str(self.path), fix="open it again")
             if self._journal is None:
                 journal = Writer(self.path, self.lock)
                 try:
-                    self.bases = self._met(journal)
+                    self.records = self._matched(journal)
                 except BaseException:
                     journal.close()
                     raise
@@ -78,23 +79,23 @@ class Door:
             return self._journal
 
     def created(self, name: str) -> Created:
-        """Return how an agent was made, or will be."""
-        return self.bases[name].created if self.bases else self._wanted[name]
+        """Return the configuration an agent was, or will be, created with."""
+        return self.records[name].created if self.records else self._wanted[name]
 
     def close(self) -> None:
-        """Close the journal; nobody opens it again through this door."""
+        """Close the journal for good."""
         with self.lock:
             self._is_closed = True
             if self._journal is not None:
                 self._journal.close()
 
-    def _met(self, journal: Writer) -> dict[str, Base]:
-        """Return what the journal knows of the agents; those it does not know are written down."""
+    def _matched(self, journal: Writer) -> dict[str, AgentRecord]:
+        """Return the records of the wanted agents; those not in the journal are created in it."""
         wanted = self._wanted
-        for one in self._makers.values():
-            one.forget()  # what an attempt before this one could not write
-        known = bases(journal, self._makers)
-        if known and set(wanted) == {ONLY} and ONLY not in known:
+        for maker in self._makers.values():
+            maker.clear()  # what an attempt before this one could not write
+        known = agent_records(journal, self._makers)
+        if known and set(wanted) == {SOLE_AGENT} and SOLE_AGENT not in known:
             raise JournalError(
                 "holds several agents: " + ", ".join(list(known)[:5]),
                 field=str(journal.path),
@@ -102,25 +103,25 @@ class Door:
             )
         for name in wanted.keys() & known.keys():
             _require_same(journal, known[name], wanted[name])
-        if new := wanted.keys() - known.keys():
+        if new := [name for name in wanted if name not in known]:
             with journal.writing():
-                for name in (name for name in wanted if name in new):
+                for name in new:
                     _create(journal, wanted[name], self._makers[name])
-            known = bases(journal, self._makers)
+            known = agent_records(journal, self._makers)
         return {name: known[name] for name in wanted or known}
 
 
-class Holder:
-    """What a session and a fleet have in common: a journal, batches, and an end."""
+class JournalClient:
+    """Base of sessions and fleets: a journal, batches, and closing."""
 
-    def __init__(self, door: Door, touched: Touched | None = None) -> None:
-        self._door = door
-        self._touched = touched
+    def __init__(self, connection: JournalConnection, owner: Resettable | None = None) -> None:
+        self._connection = connection
+        self._owner = owner
 
     @property
     def journal(self) -> Writer:
         """The journal; an error if it cannot be opened yet."""
-        return self._door.journal
+        return self._connection.journal
 
     @contextmanager
     def batch(self) -> Iterator[Self]:
@@ -130,12 +131,12 @@ class Holder:
         fallback cannot help here: if the end cannot be written the block raises `JournalError`,
         and none of its decisions, those of the fallback included, is one to act on.
         """
-        with self.journal.writing(self._touched):
+        with self.journal.writing(self._owner):
             yield self
 
     def close(self) -> None:
         """Close the journal; its agents go on when it is opened again."""
-        self._door.close()
+        self._connection.close()
 
     def __enter__(self) -> Self:
         return self
@@ -149,22 +150,22 @@ class Holder:
         self.close()
 
 
-def _create(journal: Writer, created: Created, makers: Makers) -> None:
-    n = journal.append(0, CREATED, body=msgspec.json.encode(created).decode())
+def _create(journal: Writer, created: Created, maker: AgentMaker) -> None:
+    n = journal.append(Event(kind=CREATED, body=encode_body(created)))
     if created.saved.agent == Doubling.id:
-        makers(created.saved.configuration["first"])  # its first agent says how it is made
-        for made in makers.new():
-            journal.append(n, CONFIGURED, body=msgspec.json.encode(made).decode())
+        maker(created.saved.configuration["first"])  # its first agent is part of how it is made
+        for made in maker.take_unrecorded():
+            journal.append(Event(agent=n, kind=CONFIGURED, body=encode_body(made)))
 
 
-def _require_same(journal: Writer, base: Base, wanted: Created) -> None:
-    """Refuse to continue a journal with another configuration, and say what differs."""
-    old, new = _settings(base.created), _settings(wanted)
-    if base.switched is not None:
-        old["agent"] = _agent(base.switched.saved)
+def _require_same(journal: Writer, record: AgentRecord, wanted: Created) -> None:
+    """Refuse to continue a journal with another configuration, and name the differences."""
+    old, new = _plain(record.created), _plain(wanted)
+    if record.switched is not None:
+        old["agent"] = _plain_agent(record.switched.saved)
     differing = differences(old, new)
     if differing:
-        switched = f" (it was switched at event {base.n})" if base.switched else ""
+        switched = f" (it was switched at event {record.n})" if record.switched else ""
         raise JournalError(
             f"was made with another configuration{switched}: " + "; ".join(differing),
             field=str(journal.path),
@@ -172,15 +173,15 @@ def _require_same(journal: Writer, base: Base, wanted: Created) -> None:
         )
 
 
-def _settings(created: Created) -> dict[str, Any]:
+def _plain(created: Created) -> dict[str, Any]:
     plain: dict[str, Any] = msgspec.to_builtins(created)
     return {
-        "agent": _agent(created.saved),
+        "agent": _plain_agent(created.saved),
         "missing": created.missing,
         "reward_range": plain["reward_range"] and list(plain["reward_range"]),
         "direction": created.direction,
     }
 
 
-def _agent(saved: Saved) -> dict[str, Any]:
+def _plain_agent(saved: SavedAgent) -> dict[str, Any]:
     return {"id": saved.agent, **saved.configuration}

@@ -1,4 +1,4 @@
-"""What can be wrong with a journal, in words a person can act on."""
+"""Errors of journals, each with what to do about it."""
 
 from __future__ import annotations
 
@@ -6,16 +6,23 @@ import sqlite3
 from pathlib import Path
 
 from windage.errors import JournalError
-from windage.live.events import FORMAT
+from windage.live.schema import FORMAT
 
-__all__ = ["UnknownAgentError", "UnwritableError", "damaged", "newer", "unreadable", "unwritable"]
+__all__ = [
+    "UnknownAgentError",
+    "UnwritableError",
+    "damaged",
+    "other_format",
+    "unreadable",
+    "unwritable",
+]
 
 _PASSING = (
     sqlite3.SQLITE_BUSY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_FULL, sqlite3.SQLITE_PERM,
     sqlite3.SQLITE_READONLY, sqlite3.SQLITE_IOERR_SHMMAP, sqlite3.SQLITE_IOERR_SHMOPEN,
     sqlite3.SQLITE_IOERR_SHMSIZE,
 )  # fmt: skip
-"""What SQLite says when it lacks room or permission for its log, or the index of it, to read."""
+"""SQLite's errors for want of room or permission for its log, or the index of it, to read."""
 
 
 class UnwritableError(JournalError):
@@ -26,10 +33,10 @@ class UnknownAgentError(JournalError):
     """A journal's agent is of a class that only the program that decides has."""
 
 
-def unwritable(path: Path, why: object) -> UnwritableError:
+def unwritable(path: Path, reason: object) -> UnwritableError:
     """Return the error about a journal that takes no more events for now."""
     return UnwritableError(
-        f"cannot be written ({why}); nothing of this call is in the journal",
+        f"cannot be written ({reason}); nothing of this call is in the journal",
         field=str(path),
         fix="make room or mend the disk, then call again",
     )
@@ -47,11 +54,11 @@ def unreadable(path: Path, err: Exception) -> JournalError:
     return damaged(path, f"cannot be read ({err})")
 
 
-def newer(path: Path, form: int) -> JournalError:
+def other_format(path: Path, form: int) -> JournalError:
     """Return the error about a journal of another format."""
-    who = "a newer version" if form > FORMAT else "no version"
+    version = "a newer version" if form > FORMAT else "no version"
     return JournalError(
-        f"was written by {who} of windage: format {form}, this one reads {FORMAT}",
+        f"was written by {version} of windage: format {form}, this one reads {FORMAT}",
         field=str(path),
         fix="use the version that wrote it",
     )

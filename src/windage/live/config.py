@@ -1,4 +1,4 @@
-"""What a journal was made with: the agent, the units of its rewards, what to do about silence.
+"""Configuration of a live agent: the agent, the units of its rewards, the missing-outcome rule.
 
 All of it is data in the events `created` and `configured`, so that a journal can be read, checked
 and continued without the program that wrote it.
@@ -15,31 +15,131 @@ import msgspec
 from windage import agents
 from windage.agents import Agent, Doubling
 from windage.errors import InputError, JournalError
-from windage.live.failures import UnknownAgentError
-from windage.live.units import Units, as_units
+from windage.live.errors import UnknownAgentError
+from windage.live.types import Units, as_units
 from windage.validation import shown
 
-__all__ = ["Created", "Made", "Makers", "Saved", "Switched", "differences", "kind_of", "save"]
+__all__ = [
+    "AgentMaker",
+    "Body",
+    "Created",
+    "Made",
+    "SavedAgent",
+    "Switched",
+    "class_of",
+    "decode_body",
+    "differences",
+    "encode_body",
+    "save",
+]
 
 
-class Saved(msgspec.Struct, frozen=True, omit_defaults=True):
-    """An agent: how it was made and, if it was not new, its state."""
+class SavedAgent(msgspec.Struct, frozen=True, omit_defaults=True):
+    """An agent as data: its id, its configuration and, if it was not new, its state."""
 
     agent: str
     configuration: dict[str, Any]
     state: str | None = None
 
-    def revive(self, kind: type[Agent] | None, makers: Makers) -> Agent:
+    def revive(self, kind: type[Agent] | None, maker: AgentMaker) -> Agent:
         """Return the agent again; `kind` is its class, if it is one of the user's own."""
         if self.agent == Doubling.id:
-            return Doubling(makers, first=self.configuration["first"])
-        kind = kind or kind_of(self.agent)
+            return Doubling(maker, first=self.configuration["first"])
+        kind = kind or class_of(self.agent)
         if self.state is not None:
             return kind.from_state(base64.b64decode(self.state))
         return kind.remade(self.configuration)
 
 
-def kind_of(id: str) -> type[Agent]:  # noqa: A002
+class Created(msgspec.Struct, frozen=True, tag="created"):
+    """The body of the first event of an agent."""
+
+    windage: str
+    name: str
+    saved: SavedAgent
+    missing: str
+    reward_range: tuple[float, float] | None
+    direction: str
+
+    def units(self, agent: Agent) -> Units:
+        """Return the units of its rewards."""
+        return as_units(self.reward_range, self.direction, agent.reward_range)
+
+
+class Switched(msgspec.Struct, frozen=True, tag="switched"):
+    """Another agent goes on from here, having learned from `carried` of the last samples."""
+
+    saved: SavedAgent
+    carried: int
+
+
+class Made(msgspec.Struct, frozen=True, tag="made"):
+    """A `Doubling` has made its agent for a horizon."""
+
+    horizon: int
+    saved: SavedAgent
+
+
+Body = Created | Switched | Made
+
+
+def encode_body(body: Body) -> str:
+    """Return the body of an event as JSON."""
+    return msgspec.json.encode(body).decode()
+
+
+def decode_body(text: str) -> Body:
+    """Return the body of an event; `msgspec.DecodeError` if it is none."""
+    body: Body = msgspec.json.decode(text, type=Body)
+    return body
+
+
+class AgentMaker:
+    """Makes the agents of a `Doubling`: those of the journal again, new ones by its function."""
+
+    def __init__(self, make: Callable[[int], Agent] | None) -> None:
+        self._make = make
+        self._saved: dict[int, SavedAgent] = {}  # by horizon
+        self._kinds: dict[int, type[Agent]] = {}  # they may be the user's own
+        self._unrecorded: list[Made] = []
+
+    def __call__(self, horizon: int) -> Agent:
+        """Return an agent for a horizon, always the same."""
+        if horizon not in self._saved:
+            if self._make is None:
+                raise JournalError(
+                    f"does not say which agent is made for {horizon} steps",
+                    field="make_agent",
+                    fix="open the journal in the program that decides",
+                )
+            agent = self._make(horizon)
+            self._kinds[horizon] = type(agent)
+            self._saved[horizon] = save(agent)
+            self._unrecorded.append(Made(horizon, self._saved[horizon]))
+        if self._make is not None and horizon not in self._kinds:
+            self._kinds[horizon] = type(self._make(horizon))
+        return self._saved[horizon].revive(self._kinds.get(horizon), self)
+
+    def first(self) -> SavedAgent:
+        """Return the first agent that was made."""
+        return next(iter(self._saved.values()))
+
+    def restore(self, event: Made) -> None:
+        """Take over an agent from the journal."""
+        self._saved[event.horizon] = event.saved
+
+    def take_unrecorded(self) -> Iterator[Made]:
+        """Give the agents that are not in the journal yet, once."""
+        while self._unrecorded:
+            yield self._unrecorded.pop(0)
+
+    def clear(self) -> None:
+        """Discard everything: the journal is about to be read again."""
+        self._saved.clear()
+        self._unrecorded.clear()
+
+
+def class_of(id: str) -> type[Agent]:  # noqa: A002
     """Return the class of an agent by its id: the library's, or that of an installed package.
 
     A journal is data: it names no modules to import.
@@ -53,82 +153,7 @@ def kind_of(id: str) -> type[Agent]:  # noqa: A002
     return agents.resolve(id)
 
 
-class Created(msgspec.Struct, frozen=True, tag="created"):
-    """The body of the first event of an agent."""
-
-    windage: str
-    name: str
-    saved: Saved
-    missing: str
-    reward_range: tuple[float, float] | None
-    direction: str
-
-    def units(self, agent: Agent) -> Units:
-        """Return the units of its rewards."""
-        return as_units(self.reward_range, self.direction, agent.reward_range)
-
-
-class Switched(msgspec.Struct, frozen=True, tag="switched"):
-    """Another agent goes on from here, having learned from so many of the last samples."""
-
-    saved: Saved
-    carried: int
-
-
-class Made(msgspec.Struct, frozen=True, tag="made"):
-    """A relay was given its next runner, for so many steps."""
-
-    horizon: int
-    saved: Saved
-
-
-class Makers:
-    """Makes the agents of a `Doubling`: those of the journal again, new ones by its function."""
-
-    def __init__(self, make: Callable[[int], Agent] | None) -> None:
-        self._make = make
-        self._known: dict[int, Saved] = {}
-        self._kinds: dict[int, type[Agent]] = {}  # they may be the user's own
-        self._new: list[Made] = []
-
-    def __call__(self, horizon: int) -> Agent:
-        """Return an agent for a horizon, always the same."""
-        if horizon not in self._known:
-            if self._make is None:
-                raise JournalError(
-                    f"does not say which agent is made for {horizon} steps",
-                    field="make_agent",
-                    fix="open the journal in the program that decides",
-                )
-            agent = self._make(horizon)
-            made = Made(horizon, save(agent))
-            self._kinds[horizon] = type(agent)
-            self._known[horizon] = made.saved
-            self._new.append(made)
-        if self._make is not None and horizon not in self._kinds:
-            self._kinds[horizon] = type(self._make(horizon))
-        return self._known[horizon].revive(self._kinds.get(horizon), self)
-
-    def first(self) -> Saved:
-        """Return the first that was made."""
-        return next(iter(self._known.values()))
-
-    def recall(self, made: Made) -> None:
-        """Take over what the journal knows."""
-        self._known[made.horizon] = made.saved
-
-    def new(self) -> Iterator[Made]:
-        """Give what is not in the journal yet, once."""
-        while self._new:
-            yield self._new.pop(0)
-
-    def forget(self) -> None:
-        """Know nothing any more: the journal is about to be read again."""
-        self._known.clear()
-        self._new.clear()
-
-
-def save(agent: Agent) -> Saved:
+def save(agent: Agent) -> SavedAgent:
     """Return an agent as data; its state only if it is not a new one."""
     if not isinstance(agent, Agent):
         raise InputError(f"{agent!r} is no agent", field="agent", fix="pass a windage.agents.Agent")
@@ -148,16 +173,16 @@ def save(agent: Agent) -> Saved:
     if isinstance(agent, Doubling):
         if agent.t > 1:
             raise InputError("this Doubling has acted already", field="agent", fix="pass a new one")
-        save(agent._made(agent.first))  # what a journal cannot keep is refused before there is one
-        return Saved(agent.id, configuration)
+        save(agent._made(agent.first))  # refuse now an agent that could not be saved later
+        return SavedAgent(agent.id, configuration)
     state = agent.state()
-    if state == _twin(agent, configuration).state():
-        return Saved(agent.id, configuration)
-    return Saved(agent.id, configuration, base64.b64encode(state).decode())
+    if state == _new_twin(agent, configuration).state():
+        return SavedAgent(agent.id, configuration)
+    return SavedAgent(agent.id, configuration, base64.b64encode(state).decode())
 
 
-def _twin(agent: Agent, configuration: dict[str, Any]) -> Agent:
-    """Return a new agent like one, as a journal would make it again."""
+def _new_twin(agent: Agent, configuration: dict[str, Any]) -> Agent:
+    """Return a new agent of the same class and configuration, as a journal would make it again."""
     try:
         return type(agent).remade(configuration)
     except (TypeError, LookupError, AttributeError) as err:
@@ -169,7 +194,7 @@ def _twin(agent: Agent, configuration: dict[str, Any]) -> Agent:
 
 
 def differences(old: Any, new: Any, path: str = "") -> list[str]:
-    """Return where two configurations differ, in words.
+    """Return the differences of two configurations, in words.
 
     >>> differences({"window": 5, "seed": 0}, {"window": 6, "seed": 0})
     ['window: 5 in the journal, 6 now']

@@ -1,0 +1,354 @@
+"""Read-only views of a journal: status, performance over time, and a table of decisions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from windage.agents import Agent, Doubling
+from windage.agents.episodes import Planner
+from windage.agents.replay import replay
+from windage.atomic_io import write_whole
+from windage.errors import WindageError
+from windage.live.drift_test import Alarm, drift_alarms, recent_samples
+from windage.live.history import (
+    AgentRecord,
+    History,
+    agent_at,
+    agent_records,
+    history,
+    initial_agent,
+    named_record,
+)
+from windage.live.journal import Journal
+from windage.live.lockfile import writer_of
+from windage.live.schema import DECIDED, EXPIRED, OBSERVED
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = [
+    "AgentStatus",
+    "Performance",
+    "Status",
+    "export",
+    "performance",
+    "status",
+    "timestamp",
+    "to_frame",
+]
+
+_SETTINGS = ("window", "widening", "radii", "ties", "horizon")
+
+
+@dataclass(frozen=True)
+class AgentStatus:
+    """One agent of a journal. Rewards and gains are in the user's units.
+
+    Attributes
+    ----------
+    name, agent, settings
+        Its name in the journal, its id, and the parameters that matter.
+    t
+        The time of its next decision.
+    decisions, learned, given_up, late, unused, overridden
+        Decisions; outcomes learned from, in time or late; steps dropped for good; outcomes that
+        came late and were used, or were not; decisions after which another action was taken.
+    rejected, by_fallback, is_capped
+        Outcomes that were refused; decisions the fallback made, as far as they could be recorded
+        afterwards; whether there were more: a journal keeps its last thousand remarks.
+    pending
+        The decision that waits, in words, and since when.
+    mean, recent_mean, recent
+        Mean reward of all, and of the last `recent` outcomes.
+    gain
+        The optimistic gain of its episode.
+    vacuous
+        Share of pairs of whose transitions it knows nothing.
+    alarms
+        Pairs whose outcomes have changed.
+    trouble
+        Why the agent itself could not be read; empty if it could.
+    """
+
+    name: str
+    agent: str
+    settings: dict[str, Any]
+    direction: str
+    t: int
+    decisions: int
+    learned: int
+    given_up: int
+    late: int
+    unused: int
+    overridden: int
+    rejected: int
+    by_fallback: int
+    is_capped: bool
+    pending: str
+    pending_since: str
+    mean: float | None
+    recent_mean: float | None
+    recent: int
+    gain: float | None
+    vacuous: float | None
+    alarms: tuple[Alarm, ...]
+    trouble: str
+
+
+@dataclass(frozen=True)
+class Status:
+    """A journal and its agents."""
+
+    path: Path
+    events: int
+    size: int
+    first: str
+    last: str
+    writer: int | None
+    agents: tuple[AgentStatus, ...]
+
+
+def status(path: str | Path, name: str | None = None) -> Status:
+    """Return the status of the agents of a journal; its program is not disturbed.
+
+    With a name only this one, which saves reading the others.
+    """
+    with Journal(path) as journal:
+        records = agent_records(journal)
+        chosen = [named_record(records, name)] if name is not None else list(records.values())
+        ends = journal.events("n IN (1, ?) ORDER BY n", journal.n)
+        return Status(
+            path=journal.path,
+            events=journal.n,
+            size=journal.path.stat().st_size,
+            first=timestamp(ends[0].at),
+            last=timestamp(ends[-1].at),
+            writer=writer_of(journal.path),
+            agents=tuple(_agent_status(journal, record) for record in chosen),
+        )
+
+
+def timestamp(at: int) -> str:
+    """Return the time of an event as people read it, in UTC.
+
+    >>> timestamp(0)
+    '1970-01-01 00:00:00 UTC'
+    """
+    return _utc(at).strftime("%Y-%m-%d %H:%M:%S UTC")
+
+
+def _utc(at: int) -> datetime:
+    return datetime.fromtimestamp(at / 1e6, UTC)
+
+
+def _agent_status(journal: Journal, record: AgentRecord) -> AgentStatus:
+    agent, trouble = None, ""
+    past = history(journal, record.agent, 0, journal.n)
+    try:
+        agent = agent_at(journal, record).agent
+    except WindageError as err:
+        trouble = str(err)
+    counts = dict(
+        journal.all("SELECT kind, count(*) FROM events WHERE agent = ? GROUP BY kind", record.agent)
+    )
+    learned, observed = int(past.learned.sum()), counts.get(OBSERVED, 0)
+    ((late,),) = journal.all(
+        "SELECT count(*) FROM events AS outcome JOIN events AS expiry "
+        "ON expiry.agent = outcome.agent AND expiry.step = outcome.step AND expiry.kind = ? "
+        "WHERE outcome.agent = ? AND outcome.kind = ? AND outcome.used = 1",
+        EXPIRED, record.agent, OBSERVED,
+    )  # fmt: skip
+    rewards = past.rewards[past.learned]
+    recent = recent_samples(agent, rewards.size) if agent is not None else rewards.size // 2
+    units = record.created.units(agent) if agent is not None else None
+    episode: Any = getattr(agent, "episode", None)
+    pending, since = _pending(journal, past, agent)
+    rejected, by_fallback, is_capped = _remarks(journal, record.agent)
+    alarms: list[Alarm] = []
+    if agent is not None and units is not None and recent:
+        alarms = drift_alarms(past, agent.space, units, recent)
+    return AgentStatus(
+        name=record.created.name,
+        agent=record.saved.agent,
+        settings=_settings(agent) if agent is not None else {},
+        direction=record.created.direction,
+        t=agent.t if agent is not None else learned + 1,
+        decisions=counts.get(DECIDED, 0),
+        learned=learned,
+        given_up=counts.get(EXPIRED, 0) - late,
+        late=late,
+        unused=observed - learned,
+        overridden=int((past.learned & (past.actions != past.advised)).sum()),
+        rejected=rejected,
+        by_fallback=by_fallback,
+        is_capped=is_capped,
+        pending=pending,
+        pending_since=since,
+        mean=float(rewards.mean()) if rewards.size else None,
+        recent_mean=float(rewards[-recent:].mean()) if recent else None,
+        recent=recent,
+        gain=units.optimistic(float(episode.gain)) if units and episode is not None else None,
+        vacuous=float(episode.vacuous) if episode is not None else None,
+        alarms=tuple(alarms),
+        trouble=trouble,
+    )
+
+
+def _settings(agent: Agent) -> dict[str, Any]:
+    acting = agent.runner if isinstance(agent, Doubling) and agent.runner else agent
+    settings = {}
+    for name in _SETTINGS:
+        value = getattr(acting, name, None)
+        value = getattr(value, "label", value)
+        if isinstance(value, (int, float, str)):
+            settings[name] = value
+    return settings
+
+
+def _pending(journal: Journal, past: History, agent: Agent | None) -> tuple[str, str]:
+    if past.ids.size == 0 or past.ended[-1]:
+        return "", ""
+    number, s, a = int(past.ids[-1]), int(past.states[-1]), int(past.advised[-1])
+    (event,) = journal.events("n = ?", number)
+    words = (
+        f"{agent.space.action_name(s, a)} in {agent.space.state_name(s)}"
+        if agent is not None
+        else f"action {a} in state {s}"
+    )
+    return f"decision {number}: {words}", timestamp(event.at)
+
+
+def _remarks(journal: Journal, agent: int) -> tuple[int, int, bool]:
+    """Return how much feedback was refused, how often the fallback decided, and if that is all."""
+    ((rejected, fallback),) = journal.all(
+        "SELECT count(*) FILTER (WHERE what != 'fallback'), "
+        "coalesce(sum(CAST(problem AS INTEGER)) FILTER (WHERE what = 'fallback'), 0) "
+        "FROM rejected WHERE agent = ?",
+        agent,
+    )
+    ((first,),) = journal.all("SELECT coalesce(min(id), 1) FROM rejected")
+    return rejected, fallback, first > 1
+
+
+@dataclass(frozen=True)
+class Performance:
+    """Rewards learned from, in the user's units and in the order of their steps.
+
+    Attributes
+    ----------
+    rewards
+        One per step.
+    since
+        The step from which the present configuration acts.
+    starts, gains, vacuous
+        Of each episode since then: its first step, its optimistic gain, and the share of pairs of
+        whose transitions nothing was known. Empty for agents that do not plan.
+    direction
+        "profit" or "cost".
+    """
+
+    rewards: NDArray[np.float64]
+    since: int
+    starts: NDArray[np.int64]
+    gains: NDArray[np.float64]
+    vacuous: NDArray[np.float64]
+    direction: str
+
+    def smoothed(self, width: int) -> NDArray[np.float64]:
+        """Return the mean of the last `width` rewards at every step, of all while there are fewer.
+
+        >>> none = np.empty(0)
+        >>> Performance(np.array([4.0, 0, 2]), 1, none, none, none, "cost").smoothed(2).tolist()
+        [4.0, 2.0, 1.0]
+        """
+        sums = np.concatenate([[0.0], np.cumsum(self.rewards)])
+        ends = np.arange(1, self.rewards.size + 1)
+        first = np.maximum(ends - width, 0)
+        return np.asarray((sums[ends] - sums[first]) / (ends - first))
+
+
+def performance(path: str | Path, name: str | None = None) -> Performance:
+    """Return the rewards and optimistic gains of an agent of a journal over time."""
+    with Journal(path) as journal:
+        record = named_record(agent_records(journal), name)
+        past = history(journal, record.agent, 0, journal.n)
+        agent = initial_agent(journal, record)
+    units = record.created.units(agent)
+    recent = past.select(past.ids > record.n)
+    ended = int(recent.ended.sum())
+    replay(agent, recent.steps(agent.space, units).part(0, ended))
+    since = int(past.learned[past.ids <= record.n].sum()) + 1
+    starts = np.empty(0, np.int64)
+    gains = vacuous = np.empty(0)
+    if isinstance(agent, Planner):
+        episodes = agent.episode_rows(1)
+        starts = episodes["start"] + since - 1
+        gains, vacuous = np.asarray(units.to_user(episodes["gain"])), episodes["vacuous"]
+    return Performance(
+        past.rewards[past.learned], since, starts, gains, vacuous, record.created.direction
+    )
+
+
+def export(path: str | Path, target: str | Path, name: str | None = None) -> int:
+    """Write the decisions of a journal to a Parquet file; returns how many."""
+    frame = to_frame(path, name)
+    write_whole(target, frame.write_parquet, make_folder=True)
+    return frame.height
+
+
+def to_frame(path: str | Path, name: str | None = None) -> pl.DataFrame:
+    """Return the decisions of a journal, of all its agents or of one, as a data frame.
+
+    `outcome` is learned, late, unused, given up or pending; rewards are in the user's units.
+    """
+    import polars as pl
+
+    with Journal(path) as journal:
+        journal.require_chain(1)
+        records = agent_records(journal)
+        chosen = [named_record(records, name)] if name is not None else list(records.values())
+        rows = [row for record in chosen for row in _rows(journal, record)]
+    schema: dict[str, Any] = {
+        "agent": pl.String, "id": pl.Int64, "key": pl.String,
+        "decided_at": pl.Datetime("us", "UTC"), "state": pl.Int64,
+        "state_name": pl.String, "advised": pl.Int64, "advised_name": pl.String,
+        "played": pl.Int64, "played_name": pl.String, "reward": pl.Float64,
+        "next_state": pl.Int64, "next_state_name": pl.String,
+        "observed_at": pl.Datetime("us", "UTC"), "outcome": pl.String,
+    }  # fmt: skip
+    return pl.DataFrame(rows, schema=schema, orient="row").sort("id")
+
+
+def _rows(journal: Journal, record: AgentRecord) -> list[dict[str, Any]]:
+    space = record.space()
+    rows: list[dict[str, Any]] = []
+    where = "agent = ? AND kind IN (?, ?, ?) ORDER BY step, n"
+    for event in journal.events(where, record.agent, DECIDED, OBSERVED, EXPIRED):
+        if event.kind == DECIDED:
+            state, advised = event.state or 0, event.action or 0
+            rows.append({
+                "agent": record.created.name, "id": event.n, "key": event.key,
+                "decided_at": _utc(event.at), "state": state,
+                "state_name": space.state_name(state), "advised": advised,
+                "advised_name": space.action_name(state, advised), "outcome": "pending",
+            })  # fmt: skip
+            continue
+        row = rows[-1]
+        if event.kind == EXPIRED:
+            row["outcome"] = "given up"
+            continue
+        played, next_state = event.action or 0, event.state or 0
+        in_time = "late" if row["outcome"] == "given up" else "learned"
+        row |= {
+            "played": played, "played_name": space.action_name(row["state"], played),
+            "reward": event.reward, "next_state": next_state,
+            "next_state_name": space.state_name(next_state), "observed_at": _utc(event.at),
+            "outcome": in_time if event.used else "unused",
+        }  # fmt: skip
+    return rows
