@@ -17,6 +17,20 @@ def random_mdp(space: wd.StateActions, seed: int = 0, density: float = 1.0) -> w
     return wd.MDP(space, rng.random(space.n_pairs), rows / rows.sum(axis=1, keepdims=True))
 
 
+def draw_model(rng: np.random.Generator, seed: int) -> wd.DriftingMDP:
+    """A drifting model with one to five states, ragged action sets and at most 200 steps."""
+    space = wd.StateActions(rng.integers(1, 4, size=rng.integers(1, 6)).tolist())
+    T = int(min(rng.integers(1, 201, size=2)))
+    noise = rng.choice(["bernoulli", "none"])
+    ends = [random_mdp(space, 2 * seed + k, density=0.6) for k in range(2)]
+    return wd.DriftingMDP.blend(ends, wd.schedules.Cosine(1), horizon=T, noise=noise)
+
+
+def draw_window(rng: np.random.Generator, T: int) -> int:
+    """A window: 1, 2, any, T or more."""
+    return int(rng.choice([1, 2, rng.integers(1, T + 1), rng.integers(1, T + 1), T, T + 1, 3 * T]))
+
+
 def literal_budgets(model: wd.DriftingMDP, first: int, last: int) -> tuple[list, list]:
     """B_{r,t} and B_{p,t} from the definition, one model after another."""
     r, p = [], []

@@ -6,6 +6,7 @@ from windage import envs as envs
 from windage import gym as gym
 from windage import live as live
 from windage import logs as logs
+from windage import reference as reference
 from windage import rng as rng
 from windage import schedules as schedules
 from windage import simulate as simulate

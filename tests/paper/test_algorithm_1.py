@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import windage as wd
+from windage import reference
 
 pytestmark = pytest.mark.filterwarnings("ignore::windage.errors.GuaranteeWarning")
 
@@ -119,6 +120,32 @@ def test_algorithm_1_line_by_line():
         assert agent.n_episodes == episode
         agent.observe(s, a, reward, after)  # lines 8 and 9
     with pytest.raises(wd.HorizonReached):  # lines 10 and 11
+        agent.act(1)
+
+
+def test_the_reference_line_by_line():
+    root_of_l = math.sqrt(math.log(SPACE.n_pairs * T / DELTA))
+    agent = reference.SWUCRL2CW(
+        SPACE, horizon=T, window=W, widening=0.2, delta=DELTA, ties="lowest",
+        scale=(0.1 / (ROOT * root_of_l), 0.1 / root_of_l),
+    )  # fmt: skip
+    episode = 0
+    for t, (planned, s, a, reward, after) in enumerate(STEPS, 1):
+        assert (agent.t, agent.act(s)) == (t, a)
+        episode += planned is not None
+        assert len(agent.episodes) == episode
+        if planned is not None:
+            seen = np.array(planned.visits) > 0
+            widths = 0.4 / np.sqrt(np.maximum(1, planned.visits)) + 0.2
+            assert (agent.tau, agent.N.tolist()) == (planned.tau, planned.visits)
+            assert agent.reward_upper == pytest.approx(planned.reward, abs=1e-12)
+            assert agent.width == pytest.approx(np.where(seen, widths, 2.0), abs=1e-12)
+            plan = agent.plan
+            assert (plan.sweeps, plan.policy.tolist()) == (planned.sweeps, planned.policy)
+            assert plan.gain == pytest.approx(planned.gain, abs=1e-12)
+            assert plan.bias == pytest.approx(planned.bias, abs=1e-12)
+        agent.observe(s, a, reward, after)
+    with pytest.raises(wd.HorizonReached):
         agent.act(1)
 
 

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import windage as wd
+from windage import reference
 
 SPACE = wd.StateActions([2, 1, 1])
 REGION = wd.ConfidenceRegion(
@@ -60,6 +61,11 @@ def test_algorithm_2_line_by_line():
         assert model.action_values.tolist() == values
         just_below = wd.evi(REGION, epsilon=math.nextafter(epsilon, 0), method="plain")
         assert just_below.sweeps == sweeps + 1
+        plan = reference.evi(
+            SPACE, REGION.reward_upper, REGION.p_hat.toarray(), REGION.width, epsilon
+        )
+        assert (plan.sweeps, plan.gain, plan.bias.tolist()) == (sweeps, gain, bias)
+        assert (plan.values.tolist(), plan.policy.tolist()) == (values, policy)
     rows = wd.evi(REGION, epsilon=19 / 64, method="plain").transitions  # p~ under u_2
     assert rows.tolist() == [[1 / 4, 1 / 2, 1 / 4], [1 / 4, 0, 3 / 4], [0, 1 / 4, 3 / 4]]
 

@@ -1,8 +1,9 @@
-"""Algorithm 3, BORL, against a literal twin: grid, EXP3.P and blocks in plain Python (spec 1.10).
+"""Algorithm 3, BORL: blocks and EXP3.P against the reference, the grid in 50 digits (spec 1.10).
 
-The twin owns everything but SWUCRL2-CW itself, which has literal twins of its own, and the place
-where draws are found: arm i is drawn with stream(seed, "agents.borl", i), counted from 0, and its
-learner has the two words of its own address as seed.
+In its blocks the reference has the compiled SWUCRL2-CW here, so that all its options can be played;
+`tests/unit/reference/test_borl.py` has the reference alone. The place where draws are found is the
+library's: arm i is drawn with stream(seed, "agents.borl", i), counted from 0, and its learner has
+the two words of its own address as seed.
 """
 
 from __future__ import annotations
@@ -17,9 +18,10 @@ import pytest
 
 import windage as wd
 from tests.models import random_mdp
+from windage import reference
 from windage.agents.meta.borl import BORL
 from windage.confidence.tuning import borl_grid
-from windage.rng import key, stream
+from windage.rng import key
 
 pytestmark = pytest.mark.filterwarnings("ignore::windage.errors.GuaranteeWarning")
 
@@ -52,75 +54,33 @@ def literal_grid(pairs, S, T):
         return float(H), min(T, int(mpmath.ceil(H))), windows, widenings
 
 
-class PlainExp3P:
-    """Lines 6 and 14; gamma is cut at 1 (E4)."""
-
-    def __init__(self, arms, rounds):
-        self.K = arms
-        self.beta = math.sqrt(math.log(arms) / (arms * rounds))
-        self.alpha = 0.95 * self.beta
-        self.raw = 1.05 * math.sqrt(arms * math.log(arms) / rounds)
-        self.q = [0.0] * arms
-
-    def probabilities(self, gamma=None):
-        gamma = min(1.0, self.raw) if gamma is None else gamma
-        top = max(self.q)
-        weights = [math.exp(self.alpha * (q - top)) for q in self.q]
-        whole = math.fsum(weights)
-        return [(1 - gamma) * w / whole + gamma / self.K for w in weights]
-
-    def draw(self, point):
-        u, below = self.probabilities(), 0.0
-        for k in range(self.K):
-            below += u[k]
-            if point < below:
-                return k
-        return self.K - 1
-
-    def update(self, played, x):
-        u = self.probabilities()
-        for k in range(self.K):
-            self.q[k] += (self.beta + (x if k == played else 0.0)) / u[k]
-
-
-class Twin:
-    """All of Algorithm 3 for a simulated world; `told` is what the master hears of each block."""
+class Twin(reference.BORL):
+    """The reference with the compiled SWUCRL2-CW in its blocks, played in a simulated world."""
 
     def __init__(self, model, seed, world_seed, arms=None, block_length=None, **options):
-        space, T = model.space, model.horizon
-        _, length, windows, widenings = literal_grid(space.n_pairs, space.n_states, T)
-        self.arms = [(W, eta) for W in windows for eta in widenings] if arms is None else arms
-        self.length = length if block_length is None else block_length
-        blocks = math.ceil(T / self.length)
-        self.master = PlainExp3P(len(self.arms), blocks)
-        self.drawn, self.told, self.likely = [], [], []
+        T = model.horizon
+        super().__init__(model.space, horizon=T, arms=arms, block_length=block_length, seed=seed)
+        self.passed_on = {"reward_range": (0.0, 1.0), **options}
         self.path, self.starts = [], []
         world = wd.simulate.Simulator(model, world_seed)
-        low, high = options.setdefault("reward_range", (0.0, 1.0)) or (0.0, 1.0)
-        for i in range(blocks):
-            self.likely.append(self.master.probabilities())
-            arm = self.master.draw(stream(seed, "agents.borl", i).random())
-            self.drawn.append(arm)
-            W, eta = self.arms[arm]
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                learner = wd.SWUCRL2CW(
-                    space, horizon=T, window=W, widening=eta, seed=learner_seed(seed, i), **options
-                )
-            rewards = []
-            for t in range(i * self.length + 1, min((i + 1) * self.length, T) + 1):
-                s = world.state
-                a = learner.act(s)
-                if learner.episode.length == 0:
-                    self.starts.append((t, learner.episode.gain, learner.episode.sweeps))
-                reward, after = world.step(a)
-                learner.observe(s, a, reward, after)
-                rewards.append(reward)
-                self.path.append((s, a, reward))
-            x = (math.fsum(rewards) / self.length - low) / (high - low)
-            self.told.append(min(1.0, max(0.0, x)))
-            if i < blocks - 1:
-                self.master.update(arm, self.told[-1])
+        for t in range(1, T + 1):
+            s = world.state
+            a = self.act(s)
+            if self.learner.episode.length == 0:
+                self.starts.append((t, self.learner.episode.gain, self.learner.episode.sweeps))
+            reward, after = world.step(a)
+            self.observe(s, a, reward, after)
+            self.path.append((s, a, reward))
+        self.drawn = [block.arm for block in self.blocks]
+        self.likely = [block.probabilities for block in self.blocks]
+
+    def restarted(self, block, W, eta):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return wd.SWUCRL2CW(
+                self.space, horizon=self.horizon, window=W, widening=eta,
+                seed=learner_seed(self.seed, block), **self.passed_on,
+            )  # fmt: skip
 
 
 # --- same arms, same actions, same probabilities -------------------------------------------------
@@ -156,15 +116,15 @@ def test_algorithm_3_line_by_line(world, case):
     model, options = WORLDS[world](), CASES[case]
     agent = BORL(model.space, horizon=model.horizon, seed=7, **options)
     twin = Twin(model, 7, 3, **options)
-    assert (agent.block_length, agent.n_blocks) == (twin.length, len(twin.drawn))
+    assert (agent.block_length, agent.n_blocks) == (twin.block_length, len(twin.drawn))
     assert [W for W, _ in agent.arms] == [W for W, _ in twin.arms]
     assert [eta for _, eta in agent.arms] == pytest.approx([e for _, e in twin.arms], rel=1e-14)
     run = wd.run(model, agent, seed=3)
     blocks = agent.blocks
     assert blocks.arm.tolist() == twin.drawn
     assert np.abs(blocks.probabilities - twin.likely).max() <= 1e-12
-    assert np.abs(agent.probabilities - twin.master.probabilities()).max() <= 1e-12
-    assert blocks.reward[:-1].tolist() == pytest.approx(twin.told[:-1], abs=1e-14)
+    assert np.abs(agent.probabilities - twin.likely[-1]).max() <= 1e-12  # no choice follows
+    assert blocks.reward[:-1].tolist() == pytest.approx(twin.heard[:-1], abs=1e-14)
     path = zip(run.states[:-1].tolist(), run.actions.tolist(), run.rewards.tolist(), strict=True)
     assert list(path) == twin.path
     assert run.episodes.start.tolist() == [t for t, _, _ in twin.starts]
@@ -235,6 +195,10 @@ def test_the_grid_in_fifty_digits(actions, T):
     assert (grid.block_length, grid.blocks) == (length, math.ceil(T / length))
     assert list(grid.windows) == windows
     assert list(grid.widenings) == pytest.approx(widenings, rel=1e-14)
+    twin = reference.BORL(space, horizon=T)
+    assert twin.block_length == length
+    assert [W for W, _ in twin.arms[:: len(widenings)]] == windows
+    assert [eta for _, eta in twin.arms[: len(widenings)]] == pytest.approx(widenings, rel=1e-14)
 
 
 @pytest.mark.parametrize(("actions", "T"), SIZES[2:])

@@ -9,7 +9,8 @@ import pytest
 
 import windage as wd
 from tests.models import random_mdp
-from tests.paper.test_algorithm_3_borl import PlainExp3P, literal_grid
+from tests.paper.test_algorithm_3_borl import literal_grid
+from windage import reference
 from windage.agents.meta.borl import BORL
 from windage.confidence.tuning import borl_grid
 
@@ -150,6 +151,14 @@ def test_e4_gamma_exceeds_one_for_all_practical_horizons():
     assert gamma(20, 4, 2_050_000_000) > 1 >= gamma(20, 4, 2_100_000_000)
 
 
+def as_printed(master):
+    """Equation (70) with the gamma of its formula."""
+    cut, master.gamma = master.gamma, master.raw_gamma
+    printed = master.probabilities
+    master.gamma = cut
+    return printed
+
+
 def test_e4_as_printed_probabilities_are_negative():
     """The same blocks with the printed gamma = 3.5: the best arm so far has u < 0."""
     model = wd.envs.make("two-state-cosine", horizon=5_000)
@@ -158,13 +167,13 @@ def test_e4_as_printed_probabilities_are_negative():
     wd.run(model, agent, seed=1)
     explained = agent.explain(0)
     assert (explained.of, len(explained.arms), round(explained.gamma, 2)) == (11, 35, 3.53)
-    master, least = PlainExp3P(35, 11), []
+    master, least = reference.Exp3P(35, 11), []
     for arm, x in zip(agent.blocks.arm[:-1], agent.blocks.reward[:-1], strict=True):
         master.update(arm, x)
-        printed = master.probabilities(gamma=master.raw)
+        printed = as_printed(master)
         assert math.fsum(printed) == pytest.approx(1.0)
-        least.append(min(printed))
-        assert printed.index(min(printed)) == master.q.index(max(master.q))  # it shuns the best
+        least.append(printed.min())
+        assert printed.argmin() == master.q.argmax()  # it shuns the best
     assert max(least) < 0.0
     assert (agent.blocks.probabilities == 1 / 35).all()  # ours: all alike
     assert "gamma = 3.53 is above 1 and cut at 1: 11 blocks are too few for 35" in str(explained)
@@ -179,7 +188,7 @@ def test_e9_rewards_of_a_block_may_leave_the_unit_interval():
     )
     rng = np.random.default_rng(1)
     rewards = rng.normal(0.5, 1.0, T)
-    master, cut = PlainExp3P(2, T // H), PlainExp3P(2, T // H)
+    master, cut = reference.Exp3P(2, T // H), reference.Exp3P(2, T // H)
     for t in range(T):
         agent.act(0)
         agent.observe(0, 0, float(rewards[t]), 0)
@@ -190,8 +199,8 @@ def test_e9_rewards_of_a_block_may_leave_the_unit_interval():
     for arm, x in zip(agent.blocks.arm, means, strict=False):
         master.update(arm, x)
         cut.update(arm, min(1.0, max(0.0, x)))
-    assert agent.probabilities.tolist() == pytest.approx(cut.probabilities(), abs=1e-12)
-    assert abs(agent.probabilities[0] - master.probabilities()[0]) > 1e-3
+    assert agent.probabilities.tolist() == pytest.approx(cut.probabilities.tolist(), abs=1e-12)
+    assert abs(agent.probabilities[0] - master.probabilities[0]) > 1e-3
 
 
 def test_e24_the_last_block_is_divided_by_h_and_tells_nobody():

@@ -9,33 +9,25 @@ import numpy as np
 import pytest
 
 import windage as wd
+from windage import reference
 from windage.adversarial import Exp3P
 from windage.confidence.tuning import borl_grid
 
 SIZES = [(2, 2), (6, 2), (20, 4)]
 
 
-class Printed:
+def as_printed(K, n):
     """EXP3.P to the letter: gamma is what its formula gives."""
+    master = reference.Exp3P(K, n)
+    master.gamma = master.raw_gamma
+    return master
 
-    def __init__(self, K, n, *, everywhere=True):
-        self.K, self.everywhere, self.q = K, everywhere, [0.0] * K
-        self.alpha = 0.95 * math.sqrt(math.log(K) / (K * n))
-        self.beta = math.sqrt(math.log(K) / (K * n))
-        self.gamma = 1.05 * math.sqrt(K * math.log(K) / n)
 
-    def probabilities(self):
-        top = max(self.q)
-        w = [math.exp(self.alpha * (q - top)) for q in self.q]
-        return [(1 - self.gamma) * x / sum(w) + self.gamma / self.K for x in w]
+class PlayedAlone(reference.Exp3P):
+    """A misreading of (71): beta for the arm that was played alone."""
 
     def update(self, arm, x):
-        u = self.probabilities()
-        for k in range(self.K):
-            if k == arm:
-                self.q[k] += (self.beta + x) / u[k]
-            elif self.everywhere:
-                self.q[k] += self.beta / u[k]
+        self.q[arm] += (self.beta + x) / self.probabilities[arm]
 
 
 def blocks(S, A, T):
@@ -54,12 +46,12 @@ def quiet(K, n):
 def test_e4_as_printed_negative_as_read_never(S, A, T):
     """One good block is enough: as printed, the arm that did well is played with u < 0."""
     K, n = blocks(S, A, T)
-    printed, ours = Printed(K, n), quiet(K, n)
+    printed, ours = as_printed(K, n), quiet(K, n)
     assert printed.gamma == pytest.approx(ours.raw_gamma, rel=1e-14)
     assert printed.gamma > 1.0
     assert ours.gamma == 1.0
     printed.update(0, 1.0)
-    assert min(printed.probabilities()) < 0.0
+    assert printed.probabilities.min() < 0.0
     for i in range(n):
         ours.update(i % K, 1.0)
         p = ours.probabilities
@@ -92,18 +84,19 @@ def test_e4_from_when_on_it_is_a_probability(S, A, last):
 @pytest.mark.parametrize(("K", "n"), [(2, 50), (5, 400), (9, 3000)])
 def test_line_14_every_arm_is_given_beta(K, n):
     """After each round q is what the line says, for arms that were not played too."""
-    printed, wrong, ours = Printed(K, n), Printed(K, n, everywhere=False), Exp3P(K, n, quiet=True)
+    printed, wrong, ours = as_printed(K, n), PlayedAlone(K, n), Exp3P(K, n, quiet=True)
+    wrong.gamma = printed.gamma
     rng = wd.rng.stream(K, "line 14")
     for t in range(n):
         u, x = rng.random(2)
         arm = ours.choose(u)
         for one in (printed, wrong, ours):
             one.update(arm, float(x))
-        assert ours.probabilities == pytest.approx(printed.probabilities(), abs=1e-12)
+        assert ours.probabilities == pytest.approx(printed.probabilities, abs=1e-12)
         if t == 0:
             q = ours.saved()["scores"]
             others = np.delete(q, arm)
             assert others == pytest.approx(np.full(K - 1, K * ours.beta), rel=1e-14)
             assert q[arm] == pytest.approx(K * (ours.beta + x), rel=1e-14)
-    apart = np.abs(ours.probabilities - wrong.probabilities()).max()
+    apart = np.abs(ours.probabilities - wrong.probabilities).max()
     assert apart > 1e-3  # what a beta for the played arm alone would give is far away

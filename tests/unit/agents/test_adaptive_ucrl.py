@@ -9,9 +9,10 @@ import pytest
 
 import windage as wd
 from tests.models import random_mdp
+from windage import reference
 from windage.agents.optimistic.ucrl2 import AdaptiveUCRL
 from windage.agents.warning_capture import quietly
-from windage.errors import InputError, StateError
+from windage.errors import InputError, NotConverged, StateError
 from windage.kernels.rules import PLANNED
 
 T = 3000
@@ -45,31 +46,13 @@ def literal_sets(space, history, t, scale=0.15, delta=0.05):
     return N, hoped, moves / some[:, None], rad_p
 
 
-def literal_evi(space, N, hoped, p_hat, width, epsilon):
-    """Value iteration from u = 0 in the best plausible model; gain and span of the last u."""
-    u = np.zeros(space.n_states)
-    for _ in range(20_000):
-        order = np.argsort(u, kind="stable")
-        best = order[-1]
-        values = np.empty(space.n_pairs)
-        for pair in range(space.n_pairs):
-            row = p_hat[pair].copy()
-            if N[pair] == 0 or width[pair] >= 2:
-                row = np.eye(space.n_states)[best]
-            else:
-                row[best] = min(1.0, row[best] + width[pair] / 2)
-                for s in order:  # the worst states give what is too much
-                    if s != best:
-                        row[s] -= min(row[s], max(0.0, row.sum() - 1.0))
-            values[pair] = hoped[pair] + row @ u
-        swept = np.array(
-            [values[a:b].max() for a, b in zip(space.offsets, space.offsets[1:], strict=False)]
-        )
-        change = swept - u
-        if change.max() - change.min() <= epsilon:
-            return change.max(), u.max() - u.min()
-        u = swept - swept.min()
-    return math.nan, math.inf
+def gain_and_span(space, hoped, p_hat, width, epsilon):
+    """The reference's EVI; no gain and an endless span where it does not converge."""
+    try:
+        plan = reference.evi(space, hoped, p_hat, width, epsilon, max_sweeps=20_000)
+    except NotConverged:
+        return math.nan, math.inf
+    return plan.gain, plan.bias.max()
 
 
 def planned_episodes(agent, model, steps):
@@ -111,7 +94,8 @@ def test_the_widening_is_the_least_that_flattens_the_bias(model, diameter):
         rung = agent.ladder.index(eta)
         rungs.add(rung)
         for i, widening in enumerate(agent.ladder[: rung + 1]):
-            gain, span = literal_evi(space, N, hoped, p_hat, radius + widening, epsilon)
+            width = np.where(N > 0, radius + widening, 2.0)
+            gain, span = gain_and_span(space, hoped, p_hat, width, epsilon)
             again = wd.evi(
                 wd.ConfidenceRegion(space, hoped, p_hat, radius, N > 0, widening),
                 epsilon=epsilon,

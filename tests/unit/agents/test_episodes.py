@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import windage as wd
-from tests.unit.agents.test_optimistic_literal import draw_world
+from tests.models import draw_model
 from windage.agents.episodes import RECENT, Episode, Episodes, no_rows, put_rows, rows_of
 from windage.recording import EpisodeTape
 from windage.simulators import Simulator
@@ -64,7 +64,7 @@ def test_vacuous_sets_and_ties_are_those_of_a_recount(slack):
     some_ties = some_vacuous = some_planned = 0
     for seed in range(25):
         rng = np.random.default_rng(seed)
-        model = draw_world(rng, 300 + seed)
+        model = draw_model(rng, 300 + seed)
         space, T = model.space, model.horizon
         W, eta, scale = int(rng.integers(1, T + 1)), 0.3, rng.choice([1.0, 0.2])
         agent = wd.SWUCRL2CW(

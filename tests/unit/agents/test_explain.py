@@ -9,21 +9,16 @@ import pytest
 
 import windage as wd
 from tests.models import random_mdp
-from tests.unit.agents.test_optimistic_literal import best_value, literal_evi
+from windage import reference
 from windage.confidence.window import Window
 from windage.errors import CallOrderError, InputError, StateError
+from windage.reference.evi import inner_maximum
 
 pytestmark = pytest.mark.filterwarnings("ignore::windage.errors.GuaranteeWarning")
 
 SPACE = wd.StateActions([2, 3, 2], state_names=["low", "mid", "high"])
 T, DELTA = 400, 0.1
 MODEL = wd.DriftingMDP.stationary(random_mdp(SPACE, 4), horizon=T)
-
-
-def hoped(p, d, u):
-    """The largest q.u over the set of a pair."""
-    order = sorted(range(3), key=lambda s: (u[s], s))
-    return max(u) if p is None or d >= 2 else best_value(p, d, u, order)
 
 
 @pytest.mark.parametrize("scale", [1.0, 0.15])
@@ -44,46 +39,51 @@ def test_every_number_from_the_history(scale, eta):
     assert {e.episode for e in told} == {agent.n_episodes}
     seen = {}
     for i in range(max(0, tau - 1 - W), tau - 1):
-        pair = int(run.states[i]), int(run.actions[i])
+        pair = SPACE.pair(int(run.states[i]), int(run.actions[i]))
         seen.setdefault(pair, []).append((float(run.rewards[i]), int(run.states[i + 1])))
     L = math.log(SPACE.n_pairs * T / DELTA)
-    actions, widths = [2, 3, 2], np.broadcast_to(eta, SPACE.n_pairs)
-    r, p, d, rad_p = ([[None] * n for n in actions] for _ in range(4))
+    widths, reports = np.broadcast_to(eta, SPACE.n_pairs), []
+    upper, width, rad_p = (np.zeros(SPACE.n_pairs) for _ in range(3))
+    p_hat = np.zeros((SPACE.n_pairs, 3))
     for s, explanation in enumerate(told):
         assert (explanation.state, explanation.state_name) == (s, ("low", "mid", "high")[s])
         for a, report in enumerate(explanation.actions):
-            mine = seen.get((s, a), [])
-            n, width = len(mine), float(widths[SPACE.pair(s, a)])
-            N = max(1, n)
-            rad_r, rad_p[s][a] = (scale * 2 * math.sqrt(2 * k * L / N) for k in (1, 3))
+            pair = SPACE.pair(s, a)
+            reports.append(report)
+            mine = seen.get(pair, [])
+            n, N = len(mine), max(1, len(mine))
+            rad_r, rad = (scale * 2 * math.sqrt(2 * k * L / N) for k in (1, 3))
             r_hat = math.fsum(x for x, _ in mine) / N
-            r[s][a] = min(1.0, r_hat + rad_r) if n else 1.0
-            p[s][a] = [sum(z == y for _, z in mine) / n for y in range(3)] if n else None
-            d[s][a] = rad_p[s][a] + width
+            upper[pair] = min(1.0, r_hat + rad_r) if n else 1.0
+            p_hat[pair] = [sum(z == y for _, z in mine) / N for y in range(3)]
+            rad_p[pair] = rad if n else 2.0
+            width[pair] = rad_p[pair] + widths[pair]
             assert report.action == a
             assert report.visits == n
             assert report.mean_reward == pytest.approx(r_hat, abs=1e-12)
             assert report.reward_radius == pytest.approx(rad_r, abs=1e-12)
-            assert report.optimistic_reward == pytest.approx(r[s][a], abs=1e-12)
-            assert report.transition_radius == pytest.approx(rad_p[s][a] if n else 2.0, abs=1e-12)
-            assert report.widening == width
-            assert report.vacuous == (n == 0 or d[s][a] >= 2)
-    values, gain, u = literal_evi(actions, r, p, d, 1 / math.sqrt(tau))
-    assert (max(u) > 0) == (scale < 1)  # printed radii leave nothing to plan
+            assert report.optimistic_reward == pytest.approx(upper[pair], abs=1e-12)
+            assert report.transition_radius == pytest.approx(rad_p[pair], abs=1e-12)
+            assert report.widening == widths[pair]
+            assert report.vacuous == (width[pair] >= 2)
+    plan = reference.evi(SPACE, upper, p_hat, width, 1 / math.sqrt(tau))
+    assert (plan.bias.max() > 0) == (scale < 1)  # the paper's radii leave nothing to plan
+    reached = plan.transitions @ plan.bias
+    without_eta = inner_maximum(p_hat, rad_p, plan.bias) @ plan.bias
+    for pair, report in enumerate(reports):
+        expected = float(p_hat[pair] @ plan.bias)
+        assert report.expected == pytest.approx(expected, abs=1e-9)
+        assert report.bonus == pytest.approx(reached[pair] - expected, abs=1e-9)
+        of_eta = reached[pair] - without_eta[pair]
+        assert report.bonus_from_widening == pytest.approx(of_eta, abs=1e-9)
+        assert report.value == pytest.approx(plan.values[pair], abs=1e-9)
+        parts = report.optimistic_reward + report.expected + report.bonus
+        assert report.value == pytest.approx(parts, abs=1e-12)
     for s, explanation in enumerate(told):
-        assert explanation.gain == pytest.approx(gain, abs=1e-9)
-        assert explanation.span == pytest.approx(max(u), abs=1e-9)
-        for a, report in enumerate(explanation.actions):
-            expected = float(np.dot(p[s][a], u)) if p[s][a] else 0.0
-            hope = hoped(p[s][a], d[s][a], u)
-            of_eta = hope - hoped(p[s][a], rad_p[s][a], u)
-            assert report.expected == pytest.approx(expected, abs=1e-9)
-            assert report.bonus == pytest.approx(hope - expected, abs=1e-9)
-            assert report.bonus_from_widening == pytest.approx(of_eta, abs=1e-9)
-            assert report.value == pytest.approx(values[s][a], abs=1e-9)
-            parts = report.optimistic_reward + report.expected + report.bonus
-            assert report.value == pytest.approx(parts, abs=1e-12)
-        tied = [value >= max(values[s]) - slack for value in values[s]]
+        assert explanation.gain == pytest.approx(plan.gain, abs=1e-9)
+        assert explanation.span == pytest.approx(plan.bias.max(), abs=1e-9)
+        values = plan.values[SPACE.offsets[s] : SPACE.offsets[s + 1]]
+        tied = (values >= values.max() - slack).tolist()
         assert [report.tied for report in explanation.actions] == tied
         chosen = [report.action for report in explanation.actions if report.chosen]
         assert len(chosen) == 1

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import pytest
 from scipy.stats import chi2
 
 import windage as wd
-from tests.unit.agents.test_optimistic_literal import draw_world, literal_evi
+from tests.models import draw_model
+from windage import reference
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::windage.errors.GuaranteeWarning"),
@@ -65,7 +64,7 @@ def test_random_ties_are_drawn_anew_in_every_episode():
 
 def test_random_ties_hang_on_the_seed_alone():
     assert first_actions(7) == first_actions(7)
-    model = draw_world(np.random.default_rng(3), 1)
+    model = draw_model(np.random.default_rng(3), 1)
     made = [wd.SWUCRL2CW.oblivious(model.space, horizon=model.horizon, seed=7) for _ in range(2)]
     a, b = (wd.run(model, agent, seed=1) for agent in made)
     assert a.actions.tolist() == b.actions.tolist()
@@ -89,39 +88,28 @@ def test_lowest_is_the_first_of_the_tied():
     assert first_actions(1, "lowest") == first_actions(9, "lowest") == [0, 0, 0]
 
 
-def tied_sets(agent, model, slack, steps, seed, W, scale, eta):
-    """Play; yield state, action, the literal values of its actions and the last one played there.
+def tied_sets(agent, model, seed):
+    """Play; yield action, the reference's values of all actions and the last one played there.
 
-    Values come from the history by the literal EVI of the other file, cold, at each episode start.
+    Values come from the history by cold EVI at each episode start.
     """
-    space, T = model.space, model.horizon
-    L = math.log(space.n_pairs * T / 0.05)
-    actions, S = space.counts.tolist(), space.n_states
-    history, episode, values, policy = [], 0, None, {}
-    run = wd.run(model, agent, seed=seed, steps=steps)
+    twin = reference.SWUCRL2CW(
+        model.space, horizon=model.horizon, window=agent.window, widening=agent.widening,
+        scale=agent.radii.spec()["scale"],
+    )  # fmt: skip
+    fresh, policy, ends = set(), {}, model.space.offsets
+    run = wd.run(model, agent, seed=seed)
     starts = set(run.episodes.start.tolist())
-    for i in range(steps):
+    for i in range(run.steps):
         s, a = int(run.states[i]), int(run.actions[i])
         if i + 1 in starts:
-            episode, fresh = episode + 1, set()
-            seen = {}
-            for s_, a_, x, z in history[max(0, i - W) :]:
-                seen.setdefault((s_, a_), []).append((x, z))
-            r, p, d = ([[None] * n for n in actions] for _ in range(3))
-            for s_ in range(S):
-                for a_ in range(actions[s_]):
-                    mine = seen.get((s_, a_), [])
-                    n, N = len(mine), max(1, len(mine))
-                    mean = math.fsum(x for x, _ in mine) / N
-                    r[s_][a_] = min(1.0, mean + scale * 2 * math.sqrt(2 * L / N)) if n else 1.0
-                    p[s_][a_] = [sum(y == z for _, y in mine) / n for z in range(S)] if n else None
-                    d[s_][a_] = scale * 2 * math.sqrt(2 * S * L / N) + eta
-            values, _, _ = literal_evi(actions, r, p, d, 1 / math.sqrt(i + 1))
+            twin.begin_episode()
+            fresh.clear()
         if s not in fresh:
             fresh.add(s)
-            yield s, a, values[s], policy.get(s)
+            yield a, twin.plan.values[ends[s] : ends[s + 1]].tolist(), policy.get(s)
             policy[s] = a
-        history.append((s, a, float(run.rewards[i]), int(run.states[i + 1])))
+        twin.observe(s, a, float(run.rewards[i]), int(run.states[i + 1]))
 
 
 @pytest.mark.parametrize("ties", ["lowest", "random", "previous", "sampled"])
@@ -131,14 +119,13 @@ def test_whole_runs_stay_inside_the_slack(ties, slack):
     beyond = kept = switched = 0
     for seed in range(12):
         rng = np.random.default_rng(seed)
-        model = draw_world(rng, 700 + seed)
+        model = draw_model(rng, 700 + seed)
         W, scale, eta = int(rng.integers(5, 60)), 0.15, 0.2
         agent = wd.SWUCRL2CW(
             model.space, horizon=model.horizon, window=W, widening=eta, ties=ties, slack=slack,
             radii=wd.Radii.paper().scaled(scale), warm_start=False, seed=seed,
         )  # fmt: skip
-        steps = model.horizon
-        for _, a, value, before in tied_sets(agent, model, slack, steps, seed, W, scale, eta):
+        for a, value, before in tied_sets(agent, model, seed):
             bar = max(value) - slack
             tied = [i for i, v in enumerate(value) if v >= bar - 1e-12]
             if any(1e-13 < abs(v - bar) < 1e-9 for v in value):

@@ -10,7 +10,7 @@ import pytest
 
 import windage as wd
 from tests.models import literal_budgets, random_mdp
-from tests.unit.agents.test_optimistic_literal import Literal, over_pairs, ucrl2_radii
+from tests.twins.optimistic import UCRL2
 from windage.agents.optimistic.ucrl2 import cubic_restarts, restart_times
 
 T = 400
@@ -153,18 +153,16 @@ def test_phases_are_literal_ucrl2():
             SPACE, horizon=T, restarts=restarts, radii=TIGHT, ties="lowest", warm_start=False
         )
         run = wd.run(drifting(), agent, seed=seed)
-        none = over_pairs(SPACE, np.zeros(SPACE.n_pairs))
         starts, gains = [], []
         borders = [1, *restarts, T + 1]
         for first, after in zip(borders, borders[1:], strict=False):
-            rad = ucrl2_radii(SPACE, 0.05, 0.1)
-            reference = Literal(SPACE.counts.tolist(), T, none, rad, 0, 0, clip=False)
+            twin = UCRL2(SPACE, horizon=T, scale=0.1, ties="lowest")
             for t in range(first, after):
                 s, a, r = (x[t - 1].item() for x in (run.states, run.actions, run.rewards))
-                own = reference.step(t - first + 1, s, a, r, int(run.states[t]))
-                assert own == a, f"t={t}"
-            starts += [first - 1 + tau for tau, _, _ in reference.episodes]
-            gains += [gain for _, gain, _ in reference.episodes]
+                assert twin.act(s) == a, f"t={t}"
+                twin.observe(s, a, r, int(run.states[t]))
+            starts += [first - 1 + tau for tau, *_ in twin.episodes]
+            gains += [gain for _, gain, *_ in twin.episodes]
         assert run.episodes.start.tolist() == starts
         assert run.episodes.gain == pytest.approx(gains, abs=1e-9)
 

@@ -7,14 +7,8 @@ import numpy as np
 import pytest
 
 import windage as wd
-from tests.unit.agents.test_optimistic_literal import (
-    Literal,
-    draw_window,
-    draw_world,
-    over_pairs,
-    replayed,
-    ucrl2_radii,
-)
+from tests.models import draw_model, draw_window
+from tests.twins.optimistic import UCRL2, replay
 
 SPACE = wd.StateActions([2, 3, 1])
 
@@ -72,10 +66,10 @@ def test_facts_of_a_model_tune_it():
 @pytest.mark.filterwarnings("ignore::windage.errors.ParameterWarning")
 def test_episodes_are_literal():
     """UCRL2's pseudo-code, recounting the last W samples at the start of every episode."""
-    split, forgot, reasons = 0, 0, set()
+    forgot, reasons = 0, set()
     for seed in range(150):
         rng = np.random.default_rng([seed, 11])
-        model = draw_world(rng, 9000 + seed)
+        model = draw_model(rng, 9000 + seed)
         space, T = model.space, model.horizon
         W = draw_window(rng, T)
         scale, delta = rng.choice([1.0, 0.3, 0.1, 0.05]), rng.uniform(0.01, 0.5)
@@ -85,15 +79,10 @@ def test_episodes_are_literal():
             clip=clip, ties="lowest", warm_start=False,
         )  # fmt: skip
         run = wd.run(model, agent, seed=seed)
-        none = over_pairs(space, np.zeros(space.n_pairs))
-        rad = ucrl2_radii(space, delta, scale)
-        reference = Literal(space.counts.tolist(), W, none, rad, 0, 0, clip)
-        replayed(reference, run, space)
-        reasons |= set(reference.reasons)
-        split += reference.split
-        forgot += any(tau > W + 1 for tau, _, _ in reference.episodes)
-    assert reasons == {"first", "visits"}
-    assert split == 0
+        twin = UCRL2(space, horizon=T, window=W, delta=delta, scale=scale, clip=clip, ties="lowest")
+        reasons |= replay(twin, run)
+        forgot += any(tau > W + 1 for tau, *_ in twin.episodes)
+    assert reasons == {"visits"}
     assert forgot > 50
 
 

@@ -1,0 +1,1 @@
+"""Slow twins: algorithms as their papers have them, independent of the compiled ones."""
