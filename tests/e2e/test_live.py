@@ -150,9 +150,7 @@ def test_status_shows_drift_with_pair_and_size(here, capsys):
             d = live.decide("high")
             live.observe(d.id, float(i >= 100), "low" if i >= 100 else "high")
     out = said(capsys, "live", "status", "a.journal")
-    assert (
-        "drift alarms (a stationary environment shows one with probability 0.01):" in out
-    )
+    assert "drift alarms (a stationary environment shows one with probability 0.01):" in out
     assert "wait in high: the mean reward went from 0 to 1 (size 1, 100 and 100 samples)" in out
     assert re.search(r"wait in high: it leads to (high|low) in .* \(size 2, 100 and 100", out)
 

@@ -127,9 +127,10 @@ def _check_agent(journal: Journal, record: AgentRecord, report: Verification) ->
     agent = initial_agent(journal, record)
     steps = past.steps(agent.space, record.created.units(agent))
     ended = int(past.ended.sum()) if past.ids.size else 0
-    snapshots = journal.all(
-        "SELECT step, n, chain, state FROM snapshots WHERE agent = ? ORDER BY step", record.agent
-    )
+    snapshots = journal.all(  # those of an agent before a switch are never used again
+        "SELECT step, n, chain, state FROM snapshots WHERE agent = ? AND step >= ? ORDER BY step",
+        record.agent, record.n,
+    )  # fmt: skip
     advised, replayed = [], 0
     for step, n, chain, state in snapshots:
         last = min(int(np.searchsorted(past.ids, step, side="right")), ended)

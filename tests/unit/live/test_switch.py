@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 import windage as wd
+from windage.live import history
+from windage.live.journal import Journal
 from windage.live.maintenance import verify
 from windage.live.views import status
 
@@ -104,6 +106,21 @@ def test_a_switch_twice_and_late_rewards_from_before(path):
     with wd.live.open(path, swucrl(window=20), missing="skip") as live:
         assert live.agent.state() == state
     assert verify(path).is_sound
+
+
+def test_snapshots_from_before_a_switch_are_no_problem(path, monkeypatch):
+    monkeypatch.setattr(history, "SNAPSHOT_STEPS", 16)
+    lived(path)
+    with wd.live.open(path, swucrl()) as live:
+        live.switch(swucrl(window=20))
+        before = live.journal.n
+        with live.batch():
+            loop(live, 40, start=120, s=live.agent.last_state or 0)
+    with Journal(path) as journal:
+        steps = [step for (step,) in journal.all("SELECT step FROM snapshots")]
+    assert min(steps) < before < max(steps)
+    assert verify(path).problems == []
+    assert verify(path).snapshots == sum(step > before for step in steps)
 
 
 def test_switches_that_are_refused(path):
