@@ -19,13 +19,13 @@ import pytest
 
 import windage as wd
 from tests.e2e.commands import refused, windage
-from tests.unit.live.loops import SPACE, loop, swucrl
+from tests.live_loops import SPACE, loop, swucrl
 from windage.cli import main
 
 ROOT = Path(__file__).parents[2]
 LOOP = """
     import sys, windage as wd
-    from tests.unit.live.loops import outcome, swucrl
+    from tests.live_loops import outcome, swucrl
 
     with wd.live.open("orders.journal", swucrl()) as live:
         s = live.pending.state if live.pending else live.agent.last_state or 0

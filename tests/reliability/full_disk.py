@@ -19,9 +19,9 @@ import sys
 from pathlib import Path
 
 import windage as wd
+from tests.live_loops import loop, swucrl, twin_loop
 from tests.reliability.test_no_room import check_full_and_room_again
 from tests.reliability.test_no_room_for_studies import check_study_full_and_room_again
-from tests.unit.live.loops import loop, swucrl, twin_loop
 from windage.live.maintenance import verify
 
 

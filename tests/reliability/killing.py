@@ -21,7 +21,7 @@ from pathlib import Path
 import numpy as np
 
 import windage as wd
-from tests.unit.live.loops import loop, outcome, swucrl, twin_loop
+from tests.live_loops import loop, outcome, swucrl, twin_loop
 from windage.live.journal import Journal
 from windage.live.maintenance import verify
 

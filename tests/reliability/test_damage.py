@@ -10,7 +10,7 @@ import pytest
 
 import windage as wd
 from tests.conftest import RELIABILITY
-from tests.unit.live.loops import loop, swucrl
+from tests.live_loops import loop, swucrl
 from windage.live import history
 from windage.live.journal import Journal
 from windage.live.maintenance import verify

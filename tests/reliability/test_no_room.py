@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import windage as wd
-from tests.unit.live.loops import loop, outcome, swucrl, twin_loop
+from tests.live_loops import loop, outcome, swucrl, twin_loop
 
 ROOT = Path(__file__).parents[2]
 

@@ -11,7 +11,7 @@ import sys
 import pytest
 
 import windage as wd
-from tests.unit.live.loops import loop, swucrl
+from tests.live_loops import loop, swucrl
 from windage.live.journal import Journal, Writer
 from windage.live.lockfile import head_path, read_head
 from windage.live.maintenance import verify
@@ -22,7 +22,7 @@ ALL = "TRUE ORDER BY n"
 KILLED_IN_A_BATCH = """
 import os, sys
 import windage as wd
-from tests.unit.live.loops import swucrl
+from tests.live_loops import swucrl
 live = wd.live.open(sys.argv[1], swucrl())
 live.journal._connection().execute("PRAGMA cache_size = 10")  # so that it spills into the log
 for k in range(int(sys.argv[2])):

@@ -9,18 +9,12 @@ import msgspec
 import pytest
 
 import windage as wd
+from tests.live_loops import SPACE, loop, state_in, swucrl
 from windage.live import history
 from windage.live.journal import Journal
 from windage.live.lockfile import head_path, read_head
 from windage.live.maintenance import verify
 from windage.live.views import status
-
-from .loops import SPACE, loop, state_in, swucrl
-
-
-@pytest.fixture
-def path(tmp_path):
-    return tmp_path / "orders.journal"
 
 
 def events_of(path):

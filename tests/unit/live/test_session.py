@@ -9,9 +9,9 @@ import threading
 import pytest
 
 import windage as wd
+from tests.live_loops import SPACE, loop, outcome, state_in, swucrl, twin_loop
+from windage.live import history
 from windage.live.journal import Journal
-
-from .loops import SPACE, loop, outcome, state_in, swucrl, twin_loop
 
 pytestmark = pytest.mark.filterwarnings("ignore:exp3p")  # a short horizon for BORL
 
@@ -30,11 +30,6 @@ AGENTS = {
 }
 
 
-@pytest.fixture
-def path(tmp_path):
-    return tmp_path / "orders.journal"
-
-
 @pytest.mark.parametrize("name", AGENTS)
 def test_a_loop_cut_anywhere_is_the_loop_that_was_never_cut(name, path):
     make = AGENTS[name]
@@ -50,8 +45,6 @@ def test_a_loop_cut_anywhere_is_the_loop_that_was_never_cut(name, path):
 
 
 def test_a_snapshot_changes_nothing(path, monkeypatch):
-    from windage.live import history
-
     monkeypatch.setattr(history, "SNAPSHOT_STEPS", 16)
     monkeypatch.setattr(history, "SNAPSHOT_BYTES", 10**9)
     twin = swucrl()
@@ -65,8 +58,6 @@ def test_a_snapshot_changes_nothing(path, monkeypatch):
 
 
 def test_a_damaged_snapshot_is_only_a_lost_cache(path, monkeypatch):
-    from windage.live import history
-
     monkeypatch.setattr(history, "SNAPSHOT_STEPS", 16)
     with wd.live.open(path, swucrl()) as live, live.batch():
         loop(live, 60)
@@ -144,8 +135,6 @@ def test_skip_drops_the_step_and_counts_it(path):
 
 @pytest.mark.parametrize("missed", [0, 17, 59])
 def test_a_late_reward_stands_where_it_would_have_stood_in_time(path, missed, monkeypatch):
-    from windage.live import history
-
     monkeypatch.setattr(history, "SNAPSHOT_STEPS", 16)
     with wd.live.open(path, swucrl(window=100), missing="skip") as live, live.batch():
         s, told, late = 0, [], None

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 import windage as wd
+from tests.live_loops import SPACE, loop, twin_loop
+from windage.live import history
 from windage.live.maintenance import verify
 from windage.live.views import status
-
-from .loops import SPACE, loop, twin_loop
 
 
 class Counter(wd.agents.Agent):
@@ -69,17 +69,10 @@ ALONE = {
 }
 
 
-@pytest.fixture
-def path(tmp_path):
-    return tmp_path / "orders.journal"
-
-
 @pytest.mark.parametrize("kind", MAKERS)
 @pytest.mark.parametrize("way", ["alone", "doubling"])
 @pytest.mark.parametrize("every", [6, 1000])
 def test_a_loop_cut_anywhere_is_the_loop_that_was_never_cut(path, kind, way, every, monkeypatch):
-    from windage.live import history
-
     monkeypatch.setattr(history, "SNAPSHOT_STEPS", every)
 
     def make():

@@ -6,17 +6,11 @@ import numpy as np
 import pytest
 
 import windage as wd
+from tests.live_loops import SPACE, loop, swucrl
 from windage.live import history
 from windage.live.journal import Journal
 from windage.live.maintenance import verify
 from windage.live.views import status
-
-from .loops import SPACE, loop, swucrl
-
-
-@pytest.fixture
-def path(tmp_path):
-    return tmp_path / "orders.journal"
 
 
 def lived(path, steps=120):

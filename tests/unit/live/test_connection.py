@@ -5,17 +5,13 @@ from __future__ import annotations
 import pytest
 
 import windage as wd
+from tests.live_loops import SPACE, loop, outcome, swucrl, twin_loop
+from windage.live.errors import unwritable
+from windage.live.journal import Writer
 from windage.live.lockfile import head_path
 from windage.live.maintenance import verify
 
-from .loops import SPACE, loop, outcome, swucrl, twin_loop
-
 RULE = [1, 2, 0]
-
-
-@pytest.fixture
-def path(tmp_path):
-    return tmp_path / "orders.journal"
 
 
 def close_the_way(path):
@@ -84,14 +80,10 @@ def test_a_fleet_waits_for_its_journal_too(path):
 
 
 def test_a_doubling_is_made_anew_when_the_first_attempt_could_not_be_written(path, monkeypatch):
-    from windage.live.journal import Writer
-
     def make():
         return wd.Doubling(lambda T: wd.UCRL2(SPACE, horizon=T), first=4)
 
     def full(self):
-        from windage.live.errors import unwritable
-
         self._unflushed = []
         raise unwritable(self.path, "disk full")
 

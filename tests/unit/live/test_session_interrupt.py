@@ -9,9 +9,8 @@ import pytest
 
 import windage as wd
 from tests.conftest import RELIABILITY
+from tests.live_loops import outcome, swucrl, twin_loop
 from windage.live.maintenance import verify
-
-from .loops import outcome, swucrl, twin_loop
 
 EVERY = 1 if RELIABILITY else 10
 """Interrupt each line in turn, or every tenth."""

@@ -5,16 +5,11 @@ from __future__ import annotations
 import pytest
 
 import windage as wd
+from tests.live_loops import SPACE, loop, outcome, swucrl
+from windage.live import history
 from windage.live.maintenance import verify
 
-from .loops import SPACE, loop, outcome, swucrl
-
 HORIZON = 10
-
-
-@pytest.fixture
-def path(tmp_path):
-    return tmp_path / "orders.journal"
 
 
 def ucrl2():
@@ -172,8 +167,6 @@ def test_what_is_acknowledged_while_the_end_is_looked_for_was_not_cut(path, monk
 @pytest.mark.parametrize("delay", [1, 7])
 def test_a_loop_in_which_every_outcome_is_late_replays_a_bounded_stretch(path, delay, monkeypatch):
     """Counted in steps: without snapshots there, all of the history for every outcome."""
-    from windage.live import history
-
     monkeypatch.setattr(history, "SNAPSHOT_STEPS", 16)
     monkeypatch.setattr(history, "SNAPSHOT_BYTES", 10**9)
     replayed, replay = [], history.replay
@@ -202,8 +195,6 @@ def test_a_loop_in_which_every_outcome_is_late_replays_a_bounded_stretch(path, d
 
 def test_outcomes_that_are_late_in_any_order_lead_to_the_same_agent(path, monkeypatch):
     import numpy as np
-
-    from windage.live import history
 
     monkeypatch.setattr(history, "SNAPSHOT_STEPS", 8)
     with wd.live.open(path, swucrl(window=100), missing="skip") as live, live.batch():

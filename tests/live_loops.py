@@ -1,8 +1,9 @@
-"""A small world whose outcomes depend on the step alone, so that a loop can be cut and repeated."""
+"""Live loops in a small environment whose outcomes depend on the step alone: cut and repeat."""
 
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 import windage as wd
 from windage.rng import stream
@@ -57,3 +58,42 @@ def state_in(path, agent):
     """The state of the agent after the journal was opened once more."""
     with wd.live.open(path, agent) as live:
         return live.agent.state()
+
+
+def busy_journal(path):
+    """A journal in which everything happens; returns what happened, counted by hand."""
+    units = {"reward_range": (0, 10), "direction": "cost"}
+    with wd.live.open(path, swucrl(window=25), missing="skip", **units) as live:
+        with live.batch():
+            s, costs, other = 0, [], None
+            for i in range(60):
+                d = live.decide(s, key=f"day {i}")
+                reward, after = outcome(s, d.action, i)
+                if i == 3:
+                    lost = d.id  # never reported
+                elif i == 7:
+                    too_late = (d.id, 2.0, after)
+                elif i == 50:
+                    late = (d.id, 5.0, after)
+                elif i >= 20 and other is None and SPACE.counts[s] > 1:
+                    other = (d.action + 1) % SPACE.counts[s]
+                    live.observe(d.id, 10 * reward, after, action=other)
+                    costs.append(10 * reward)
+                else:
+                    live.observe(d.id, 10 * reward, after)
+                    costs.append(10 * reward)
+                s = after
+            assert live.observe(*too_late).how == "unused"
+            assert live.observe(*late).how == "late"
+        for bad in (11.0, float("nan")):
+            with pytest.raises(wd.InputError):
+                live.observe(d.id, bad, 0)
+        waiting = live.decide(s)
+    costs.insert(50 - 2, 5.0)
+    return {
+        "costs": costs,
+        "waiting": waiting,
+        "lost": lost,
+        "late": late[0],
+        "unused": too_late[0],
+    }

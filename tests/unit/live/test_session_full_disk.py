@@ -9,17 +9,11 @@ from pathlib import Path
 import pytest
 
 import windage as wd
+from tests.live_loops import outcome, swucrl
 from windage.live.maintenance import verify
-
-from .loops import outcome, swucrl
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 NAMES = [f"shop {i}" for i in range(60)]
-
-
-@pytest.fixture
-def path(tmp_path):
-    return tmp_path / "orders.journal"
 
 
 @contextmanager

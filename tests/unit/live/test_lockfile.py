@@ -7,15 +7,9 @@ import os
 import pytest
 
 import windage as wd
+from tests.live_loops import loop, swucrl
 from windage.live.lockfile import head_path, writer_of
 from windage.live.maintenance import verify
-
-from .loops import loop, swucrl
-
-
-@pytest.fixture
-def path(tmp_path):
-    return tmp_path / "orders.journal"
 
 
 @pytest.fixture
