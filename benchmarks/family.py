@@ -24,7 +24,7 @@ import scipy.stats
 from numpy.typing import NDArray
 
 import windage as wd
-from windage.report.saving import save_figure
+from windage.report.figures.style import save_figure
 
 HERE = Path(__file__).parent
 PAGE = HERE.parent / "docs" / "studies" / "family.md"

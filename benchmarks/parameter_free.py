@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 import windage as wd
 from benchmarks.family import halfwidth, write
 from windage.confidence import tuning
-from windage.report.saving import save_figure
+from windage.report.figures.style import save_figure
 
 HERE = Path(__file__).parent
 PAGE = HERE.parent / "docs" / "studies" / "parameter-free.md"

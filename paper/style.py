@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.ticker import NullLocator
 
-from windage.report.panels import COLOURS, GREY
+from windage.report.figures.style import COLOURS, GREY
 
 __all__ = ["COLOURS", "GREY", "MARKERS", "canvas", "label", "legend"]
 

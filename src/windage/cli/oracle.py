@@ -87,7 +87,7 @@ def _without_diameters(model: DriftingMDP, progress: Callable[[str], None]) -> T
 
     from windage.models.diameters import DiameterBound
     from windage.report import Truth
-    from windage.report.policies import policy_course
+    from windage.report.truth import policy_course
 
     progress("the optimal gain of every t, without diameters")
     gains = model.optimal_gains()
@@ -99,7 +99,7 @@ def _without_diameters(model: DriftingMDP, progress: Callable[[str], None]) -> T
 def oracle_rows(truth: Truth, runs: dict[str, Run]) -> list[list[str]]:
     """Return what the table says of optimal gains, diameters and policies, and of the agents."""
     from windage.report import share
-    from windage.report.panels import upwards
+    from windage.report.figures.style import upwards
 
     largest = truth.largest
     low, high = number(largest.lower), number(largest.upper)

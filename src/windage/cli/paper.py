@@ -52,7 +52,7 @@ def paper(
     Each expectation is judged from its numbers, and what does not hold is said; that is a result
     and no failure.
     """
-    from windage.report.saving import picture_kind
+    from windage.report.figures.style import picture_kind
     from windage.validation import as_choice
 
     results = _results()
@@ -100,7 +100,7 @@ def _results() -> Any:
 
 def _written(result: Any, folder: Path, kind: str) -> Path:
     """Write the page and the picture of a result; return where the picture is."""
-    from windage.report.saving import save_figure
+    from windage.report.figures.style import save_figure
 
     picture = folder / f"{result.name}.{kind}"
     save_figure(result.figure, picture)

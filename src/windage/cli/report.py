@@ -43,7 +43,7 @@ def report(
         made = write_report(folder, output, progress=progress)
         files = []
         if paper is not None:
-            from windage.report.papers import write_paper
+            from windage.report.latex import write_paper
 
             progress("drawing for paper")
             files = write_paper(

@@ -58,8 +58,7 @@ def trial(
 ) -> None:
     """Let one agent act in one environment, and say how far from the optimum it stayed."""
     import windage as wd
-    from windage.report import picture_kind, save_figure
-    from windage.report.regret import regret_figure
+    from windage.report import picture_kind, regret_figure, save_figure
 
     options = parse_settings(settings or [], "--set")
     if output is not None:
@@ -149,7 +148,7 @@ class _Pace:
 
 def _result(run: Run, regret: Regret) -> list[list[str]]:
     """Return what the run earned and lost, in rows."""
-    from windage.report.panels import upwards
+    from windage.report.figures.style import upwards
 
     error = upwards(regret.error)
     share = f"{regret.share:.1%}, noise apart"

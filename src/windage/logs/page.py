@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from windage.errors import InputError
 from windage.logs.drift_tests import ALPHA, Estimate
 from windage.logs.inspection import NO_REGRET, Inspection
+from windage.report.figures.style import COLOURS, GREY
 from windage.report.html import Section, write_page
-from windage.report.panels import COLOURS, GREY
 from windage.spaces import StateActions
 
 __all__ = ["require_html", "save_page"]

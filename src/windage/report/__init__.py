@@ -1,11 +1,11 @@
-"""Pictures of models and runs; matplotlib loads with this room, never with the package."""
+"""Figures of models and runs, and the report of a study; matplotlib loads with this package."""
 
 from __future__ import annotations
 
-from windage.report.figures import drift_figure
-from windage.report.forgetting import forgetting_figure
-from windage.report.oracle import oracle_figure, share
-from windage.report.saving import picture_kind, save_figure
+from windage.report.figures.drift import drift_figure
+from windage.report.figures.learning import forgetting_figure, regret_figure
+from windage.report.figures.oracle import oracle_figure, share
+from windage.report.figures.style import picture_kind, save_figure
 from windage.report.truth import Truth, truth_of
 
 __all__ = [
@@ -14,6 +14,7 @@ __all__ = [
     "forgetting_figure",
     "oracle_figure",
     "picture_kind",
+    "regret_figure",
     "save_figure",
     "share",
     "truth_of",

@@ -10,7 +10,7 @@ from matplotlib.ticker import PercentFormatter
 
 from windage.live.explain import Reason
 from windage.live.views import AgentStatus, Performance
-from windage.report.panels import COLOURS, GREY, describe, literal, page, plain, time_axis
+from windage.report.figures.style import COLOURS, GREY, describe, literal, page, plain, time_axis
 
 __all__ = ["performance_figure", "reason_figure"]
 

@@ -44,7 +44,7 @@ class Watcher:
         self._build(self._look())  # a folder that cannot be shown is refused at once
 
     def follow(self) -> None:
-        """Look at the folder until `close` is called."""
+        """AgentStyle at the folder until `close` is called."""
         while not self._over.wait(max(_LOOK, self._rest)):
             seen = self._look()
             if seen != self._built:

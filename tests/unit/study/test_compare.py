@@ -13,7 +13,7 @@ import windage as wd
 from tests.unit.study.conftest import study
 from windage.cli import main
 from windage.errors import InputError, StateError
-from windage.report.page.material import gather
+from windage.report.page.data import gather
 from windage.study import stats
 from windage.study.compare import comparisons, measure, summaries
 from windage.study.diff import diff

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from windage.report.page.looks import Look
+from windage.report.page.style import AgentStyle
 
 __all__ = [
     "FONT",
@@ -90,7 +90,7 @@ class Chart:
     sentence: str
     views: Sequence[View]
     table: Table
-    key: Sequence[Look] = ()
+    key: Sequence[AgentStyle] = ()
     direct: bool = False
     numbered: bool = False
 
@@ -139,8 +139,8 @@ def rounded(values: Iterable[float]) -> list[float | None]:
 
 
 def axis(title: str = "", **more: Any) -> dict[str, Any]:
-    """Return an axis in the look of the page."""
-    look: dict[str, Any] = {
+    """Return an axis in the style of the page."""
+    style: dict[str, Any] = {
         "title": {"text": title, "standoff": 8, "font": {"size": FONT, "color": "@soft"}},
         "automargin": True,
         "gridcolor": "@grid",
@@ -148,7 +148,7 @@ def axis(title: str = "", **more: Any) -> dict[str, Any]:
         "zeroline": False,
         "ticks": "",
     }
-    return look | more
+    return style | more
 
 
 def colorbar(title: str, **more: Any) -> dict[str, Any]:
@@ -161,14 +161,14 @@ def colorbar(title: str, **more: Any) -> dict[str, Any]:
 
 
 def direct_labels(
-    ends: Sequence[tuple[Look, float, str]], x: float, low: float, high: float, pixels: float
+    ends: Sequence[tuple[AgentStyle, float, str]], x: float, low: float, high: float, pixels: float
 ) -> list[dict[str, Any]]:
     """Return names beside the right ends of lines, moved apart where they would overlap.
 
     Parameters
     ----------
     ends
-        The looks, the heights at which their lines end, and what else to say of them. If a name is
+        The styles, the heights at which their lines end, and what else to say of them. If a name is
         too long to stand there, only what else there is to say does, and the chart needs a key: an
         agent has one name wherever it is shown.
     x
@@ -177,37 +177,37 @@ def direct_labels(
         The range of the vertical axis, and how tall it is drawn.
     """
     scale = pixels / max(high - low, _SMALL)
-    fits = fits_beside(look for look, _, _ in ends)
+    fits = fits_beside(style for style, _, _ in ends)
     order = sorted((end for end in ends if fits or end[2]), key=lambda end: -end[1])
     wanted = [(high - value) * scale for _, value, _ in order]
     placed = _apart(wanted, 0.0, pixels)
     return [
         {
             "x": x, "y": value, "ax": 16, "ay": at - place, "xref": "x", "yref": "y",
-            "text": _beside(look, more, fits=fits), "arrowcolor": look.colour,
+            "text": _beside(style, more, fits=fits), "arrowcolor": style.colour,
             "showarrow": True, "arrowhead": 0, "arrowwidth": 1, "xanchor": "left",
-            "yanchor": "middle", "align": "left", "font": {"color": look.ink, "size": FONT},
+            "yanchor": "middle", "align": "left", "font": {"color": style.ink, "size": FONT},
         }
-        for (look, value, more), place, at in zip(order, wanted, placed, strict=True)
+        for (style, value, more), place, at in zip(order, wanted, placed, strict=True)
     ]  # fmt: skip
 
 
-def fits_beside(looks: Iterable[Look]) -> bool:
+def fits_beside(styles: Iterable[AgentStyle]) -> bool:
     """Return whether names may stand beside the lines, uncut."""
-    return all(len(look.label) <= LABEL for look in looks)
+    return all(len(style.label) <= LABEL for style in styles)
 
 
-def label_room(ends: Sequence[tuple[Look, float, str]]) -> int:
+def label_room(ends: Sequence[tuple[AgentStyle, float, str]]) -> int:
     """Return how many pixels `direct_labels` need beside the lines."""
-    fits = fits_beside(look for look, _, _ in ends)
-    longest = max((len(_beside(look, more, fits=fits)) for look, _, more in ends), default=0)
+    fits = fits_beside(style for style, _, _ in ends)
+    longest = max((len(_beside(style, more, fits=fits)) for style, _, more in ends), default=0)
     return 34 + round(0.56 * FONT * longest)
 
 
-def _beside(look: Look, more: str, *, fits: bool) -> str:
+def _beside(style: AgentStyle, more: str, *, fits: bool) -> str:
     if not fits:
         return more
-    return plot_text(look.label) + (f": {more}" if more else "")
+    return plot_text(style.label) + (f": {more}" if more else "")
 
 
 def _apart(wanted: Sequence[float], low: float, high: float) -> list[float]:

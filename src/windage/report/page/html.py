@@ -17,15 +17,16 @@ from dataclasses import asdict, dataclass
 from importlib.resources import files
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import PackageLoader
 from markupsafe import Markup
 
+from windage.report.html import environment
 from windage.report.page.chart import Chart, Table, shortened
-from windage.report.page.looks import THEMES, Look
+from windage.report.page.style import THEMES, AgentStyle
 from windage.report.page.verdict import Words, plain_words
 from windage.study.compare import RULE
 
-__all__ = ["Card", "Page", "Section", "render"]
+__all__ = ["Card", "EnvironmentSection", "Page", "render"]
 
 _OWN_STYLE = re.compile(
     r"createElement\(.style.\).{0,200}?\.textContent=('(?:[^'\\]|\\.)*')", re.DOTALL
@@ -45,7 +46,7 @@ class Card:
 
 
 @dataclass(frozen=True)
-class Section:
+class EnvironmentSection:
     """The charts of one environment."""
 
     anchor: str
@@ -63,7 +64,7 @@ class Page:
     facts: str
     remarks: Sequence[str]
     cards: Sequence[Card]
-    sections: Sequence[Section]
+    sections: Sequence[EnvironmentSection]
     setup_words: Sequence[str]
     setup: Sequence[Table]
     numbers: Sequence[Table]
@@ -76,21 +77,15 @@ def render(page: Page) -> str:
     """Return the page as one HTML document, the same bytes for the same page."""
     from plotly.offline import get_plotlyjs
 
-    environment = Environment(
-        loader=PackageLoader("windage.report.page"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters |= {
+    templates = environment(PackageLoader("windage.report.page"))
+    templates.filters |= {
         "cell": _cell,
         "short": _short,
         "is_number": _is_number,
         "words": plain_words,
     }
-    environment.tests["look"] = lambda word: isinstance(word, Look)
-    style = environment.get_template("page.css").render(themes=THEMES)
+    templates.tests["agent"] = lambda word: isinstance(word, AgentStyle)
+    style = templates.get_template("page.css").render(themes=THEMES)
     scripts = {"plotly": get_plotlyjs(), "page": _text("page.js")}
     tables = _Tables()
     charts = {
@@ -98,7 +93,7 @@ def render(page: Page) -> str:
         for section in page.sections
         for chart in section.charts
     }
-    body = environment.get_template("page.html").render(
+    body = templates.get_template("page.html").render(
         page=page,
         policy=_policy(style, scripts.values(), live=page.live),
         style=Markup(style),  # noqa: S704 - our own

@@ -1,28 +1,35 @@
-"""`write_report`: from the folder of a study to the page that shows it."""
+"""The report of a study: `write_report` turns a folder of results into one HTML page.
+
+`compose` puts the page together; the provenance names the study as a file to run again, its hashes,
+versions and seeds.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from windage.atomic_io import write_whole
 from windage.errors import StateError
-from windage.report.page.compose import compose
-from windage.report.page.html import Page, render
-from windage.report.page.material import Material, gather
-from windage.report.page.provenance import provenance, study_text
-from windage.report.page.verdict import plain_words
+from windage.report.page import tables
+from windage.report.page.charts import charts_of
+from windage.report.page.data import Material, Setting, gather
+from windage.report.page.html import Card, EnvironmentSection, Page, render
+from windage.report.page.verdict import evidence, headline, named, plain_words, verdict
 from windage.study.manifest import Manifest
 from windage.study.results import load_oracles, load_results
 from windage.study.store import Store
 
-__all__ = ["Report", "make_report", "write_report"]
+__all__ = ["Report", "compose", "make_report", "study_text", "write_report"]
 
 
 @dataclass(frozen=True, eq=False)
 class Report:
-    """A page, and what it is made of.
+    """A page and its data.
 
     Attributes
     ----------
@@ -101,7 +108,7 @@ def make_report(
     page = compose(
         material,
         title=manifest.name,
-        provenance=provenance(store, manifest, complete=frame.height == wanted),
+        provenance=_provenance(store, manifest, complete=frame.height == wanted),
         study_file=study_text(manifest.study),
         asked=[(run.environment, run.agent) for run in manifest.runs],
         live=live,
@@ -134,3 +141,201 @@ def write_report(
 
 def _quiet(stage: str) -> None:
     del stage
+
+
+def compose(
+    material: Material,
+    *,
+    title: str,
+    provenance: Sequence[tuple[str, str]],
+    study_file: str,
+    asked: Sequence[tuple[str, str]],
+    live: bool = False,
+    progress: Callable[[str], None] | None = None,
+) -> Page:
+    """Return the page of a study.
+
+    Parameters
+    ----------
+    material
+        What was found in the results folder.
+    title, provenance, study_file
+        The study's name, where its numbers come from, and the study itself as text.
+    asked
+        The environment and the agent of every run that the study asks for.
+    live
+        Whether the page is served while the study runs.
+    progress
+        Called with what is about to be drawn.
+    """
+    results = material.results
+    sections = []
+    for place, environment in enumerate(results.environments):
+        if progress:
+            progress(f"charts of {environment}")
+        anchor = f"world-{place + 1}"
+        setting = results.longest(environment)
+        sections.append(
+            EnvironmentSection(
+                anchor,
+                environment,
+                _lead(material, setting),
+                charts_of(material, setting, anchor),
+            )
+        )
+    judged = material.judged
+    missing = _missing(material, asked)
+    known = {agent.label for agent in results.agents}
+    nowhere = [label for label in dict.fromkeys(agent for _, agent in asked) if label not in known]
+    return Page(
+        title=title,
+        headline=headline(judged, material.styles, nowhere),
+        facts=_facts(material),
+        remarks=_remarks(material, len(asked), nowhere),
+        cards=[
+            Card(
+                comparison.setting.title,
+                f"world-{place + 1}",
+                verdict(
+                    comparison,
+                    material.styles,
+                    missing.get(comparison.setting.environment, []),
+                ),
+                evidence(comparison),
+            )
+            for place, comparison in enumerate(judged)
+        ],
+        sections=sections,
+        setup_words=tables.setup_words(material),
+        setup=[tables.agents_table(material), tables.worlds_table(material)],
+        numbers=[tables.numbers_table(material), tables.runs_table(material)],
+        provenance=provenance,
+        study_file=study_file,
+        live=live,
+    )
+
+
+def _lead(material: Material, setting: Setting) -> str:
+    results = material.results
+    cells = results.cells(setting)
+    horizons = sorted(s.horizon for s in results.settings if s.environment == setting.environment)
+    said = (
+        f"{setting.environment_id}, T = {setting.horizon:,}, {len(cells)} "
+        f"agent{'s' if len(cells) > 1 else ''} on {max(cell.n for cell in cells)} seed"
+        f"{'s' if max(cell.n for cell in cells) > 1 else ''}."
+    )
+    if len(horizons) > 1:
+        others = ", ".join(f"{T:,}" for T in horizons[:-1])
+        said += f" Charts show the longest horizon; T = {others} are in the table of all numbers."
+    return said
+
+
+def _facts(material: Material) -> str:
+    results = material.results
+    learners = sum(agent.kind == "learner" for agent in results.agents)
+    others = len(results.agents) - learners
+    parts = [
+        _count(learners, "learner") + (f" and {_count(others, 'yardstick')}" if others else ""),
+        _count(len(results.environments), "environment"),
+        _count(results.frame["seed"].n_unique(), "seed"),
+        _count(results.frame.height, "run"),
+        f"{int(results.frame['steps'].sum()):,} steps",
+    ]
+    return " · ".join(parts)
+
+
+def _missing(material: Material, asked: Sequence[tuple[str, str]]) -> dict[str, list[str]]:
+    """Return the agents without a finished run in an environment, by the environment."""
+    frame = material.results.frame
+    done = set(zip(frame["environment"], frame["agent"], strict=True))
+    found: dict[str, list[str]] = {}
+    for environment, agent in dict.fromkeys(asked):
+        if (environment, agent) not in done:
+            found.setdefault(environment, []).append(agent)
+    return found
+
+
+def _remarks(material: Material, wanted: int, nowhere: Sequence[str]) -> list[str]:
+    done = material.results.frame.height
+    if done >= wanted:
+        return []
+    said = (
+        f"{done:,} of {wanted:,} runs are in: numbers will change, and agents are compared on the "
+        "seeds that both have."
+    )
+    if nowhere:
+        said += f" Without a finished run so far: {plain_words(named(nowhere))}."
+    return [said]
+
+
+def _count(n: int, what: str) -> str:
+    return f"{n:,} {what}{'' if n == 1 else 's'}"
+
+
+def _provenance(store: Store, manifest: Manifest, *, complete: bool) -> list[tuple[str, str]]:
+    """Return the commands, seeds, hashes and versions that make the same numbers again."""
+    seeds = list(dict.fromkeys(asked.seed for asked in manifest.runs))
+    versions = dict(manifest.versions)
+    commit = versions.pop("commit", "")
+    found = [
+        ("command", "windage run study.toml -o DIR && windage report DIR -o report.html"),
+        ("check", "windage verify DIR"),
+        ("seeds", ", ".join(map(str, seeds))),
+        ("hash of the study", manifest.hash),
+    ]
+    if complete:
+        found.append(("hash of the results", store.hash_of(manifest)))
+    found.append(("versions", ", ".join(f"{name} {value}" for name, value in versions.items())))
+    if commit:
+        found.append(("commit", commit))
+    for before in manifest.before:
+        others = ", ".join(f"{name} {value}" for name, value in before.items())
+        found.append(("parts made with", others))
+    return found
+
+
+def study_text(data: Mapping[str, Any]) -> str:
+    """Return a study as the TOML file that asks for it.
+
+    >>> print(study_text({"name": "a", "seeds": 2, "agents": [{"id": "borl", "delta": [0.1]}]}))
+    name = "a"
+    seeds = 2
+    <BLANKLINE>
+    [[agents]]
+    id = "borl"
+    delta = [0.1]
+    <BLANKLINE>
+    """
+    plain = {name: value for name, value in data.items() if not _is_table(value)}
+    lines = [f"{_key(name)} = {_value(value)}" for name, value in plain.items()]
+    for name, entries in data.items():
+        for entry in entries if _is_table(entries) else ():
+            lines += ["", f"[[{_key(name)}]]"]
+            lines += [f"{_key(key)} = {_value(value)}" for key, value in entry.items()]
+    return "\n".join(lines) + "\n"
+
+
+def _is_table(value: object) -> bool:
+    return isinstance(value, list) and bool(value) and all(isinstance(v, dict) for v in value)
+
+
+def _key(name: str) -> str:
+    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else _text(name)
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        return _text(value)
+    if isinstance(value, Mapping):
+        inside = ", ".join(f"{_key(name)} = {_value(one)}" for name, one in value.items())
+        return f"{{ {inside} }}"
+    if isinstance(value, Sequence):
+        return f"[{', '.join(map(_value, value))}]"
+    return repr(value)
+
+
+def _text(value: str) -> str:
+    """Return a basic string: what JSON must escape, TOML escapes alike."""
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -8,8 +8,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from windage.report.page.chart import Table, shortened
-from windage.report.page.material import Material
-from windage.report.page.results import REWARD, SHARE, Cell
+from windage.report.page.data import REWARD, SHARE, AgentRuns, Material
 from windage.study import stats
 from windage.study.stats import Interval
 
@@ -146,7 +145,7 @@ def _between(found: Interval | None, n: int) -> tuple[float | None, float | None
     return (found.estimate, found.low, found.high) if n > 1 else (found.estimate, None, None)
 
 
-def _cells(material: Material, label: str) -> list[Cell]:
+def _cells(material: Material, label: str) -> list[AgentRuns]:
     """Return the cells of one agent in all settings."""
     results = material.results
     cells = (cell for setting in results.settings for cell in results.cells(setting))
@@ -164,7 +163,7 @@ def _names(labels: list[str]) -> str:
     return " · ".join(shortened(label, 40) for label in labels)  # labels have commas of their own
 
 
-def _values(cells: Iterable[Cell], name: str) -> list[Any]:
+def _values(cells: Iterable[AgentRuns], name: str) -> list[Any]:
     found = (value for cell in cells for value in cell.labels(name))
     return list(dict.fromkeys(value for value in found if value is not None))
 
@@ -207,7 +206,7 @@ def _parameters(text: str) -> str:
     return ", ".join(shown) or "–"
 
 
-def _seeds(cells: list[Cell]) -> str:
+def _seeds(cells: list[AgentRuns]) -> str:
     seeds = sorted({int(seed) for cell in cells for seed in cell.seeds})
     if len(seeds) > 2 and seeds == list(range(seeds[0], seeds[-1] + 1)):
         return f"{seeds[0]} to {seeds[-1]}"
@@ -215,6 +214,6 @@ def _seeds(cells: list[Cell]) -> str:
     return shown + (f" and {len(seeds) - 12} more" if len(seeds) > 12 else "")
 
 
-def _mean(cell: Cell, name: str) -> float | None:
+def _mean(cell: AgentRuns, name: str) -> float | None:
     values = cell.column(name)
     return float(values.mean()) if values.any() else None

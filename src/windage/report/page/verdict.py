@@ -1,27 +1,30 @@
-"""The verdict on one setting in words: who leads, by how much, on how many seeds, what is open."""
+"""The verdict of a report in words: the headline, and the sentences of each setting.
+
+Every sentence is true of the numbers, and claims no more than tests show.
+"""
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Mapping, Sequence
 
 from windage.report.page.chart import Table
-from windage.report.page.comparison import Comparison, Contrast, Scored
-from windage.report.page.looks import Look
-from windage.report.page.results import SHARE
+from windage.report.page.data import SHARE, Contrast, Scored, Standings
+from windage.report.page.style import AgentStyle
 
-__all__ = ["MOST_NAMED", "Words", "evidence", "listed", "named", "p_text", "plain_words", "verdict"]
+__all__ = ["Words", "evidence", "headline", "named", "plain_words", "verdict"]
 
-Words = list[str | Look]
+Words = list[str | AgentStyle]
 """Words, with agents among them that a page shows in their colours."""
 
-MOST_NAMED = 4
+_MOST_NAMED = 4
 """Agents that one sentence names; of others it says how many."""
 
 _LEAST_P = 0.001
 
 
 def verdict(
-    comparison: Comparison, looks: Mapping[str, Look], missing: Sequence[str] = ()
+    comparison: Standings, styles: Mapping[str, AgentStyle], missing: Sequence[str] = ()
 ) -> list[Words]:
     """Return the sentences of one setting, each true of its numbers.
 
@@ -29,8 +32,8 @@ def verdict(
     ----------
     comparison
         What the setting says.
-    looks
-        How agents look, by their labels.
+    styles
+        The styles of agents, by their labels.
     missing
         The agents that the study asks for here and that have no finished run.
     """
@@ -42,7 +45,7 @@ def verdict(
     if not learners:
         return lacking or [["No learner took part."]]
     best = learners[0]
-    sentences: list[Words] = [_lead(comparison, looks)]
+    sentences: list[Words] = [_lead(comparison, styles)]
     if comparison.seeds < 2:
         sentences.append(
             ["One seed is one draw of luck: no interval and no test. Run at least six."]
@@ -52,11 +55,11 @@ def verdict(
     if not rivals:
         sentences.append(["There is no other learner to compare it with."])
     else:
-        sentences += _rivalry(comparison, looks)
+        sentences += _rivalry(comparison, styles)
     floors = [c for c in comparison.contrasts if c.other.cell.agent.kind == "floor"]
-    sentences += [_floor(best, contrast, comparison, looks) for contrast in floors[:1]]
+    sentences += [_floor(best, contrast, comparison, styles) for contrast in floors[:1]]
     if floors:
-        sentences += _near_floor(comparison, floors[0].other, looks)
+        sentences += _near_floor(comparison, floors[0].other, styles)
     if measure is not SHARE:
         sentences.append(
             ["This world has no oracle: agents are compared by reward, and regret is not known."]
@@ -64,7 +67,7 @@ def verdict(
     return sentences + lacking
 
 
-def evidence(comparison: Comparison) -> Table:
+def evidence(comparison: Standings) -> Table:
     """Return the leader less each of the others, with intervals and tests."""
     measure = comparison.measure
     rows: list[list[str | float | int | None]] = []
@@ -96,16 +99,16 @@ def plain_words(words: Words) -> str:
     return "".join(word if isinstance(word, str) else word.label for word in words)
 
 
-def p_text(p: float) -> str:
+def _p_text(p: float) -> str:
     """Return a p-value as papers write it.
 
-    >>> p_text(1e-9), p_text(0.0312)
+    >>> _p_text(1e-9), _p_text(0.0312)
     ('p < 0.001', 'p = 0.031')
     """
     return f"p < {_LEAST_P:g}" if p < _LEAST_P else f"p = {p:.2g}"
 
 
-def _lead(comparison: Comparison, looks: Mapping[str, Look]) -> Words:
+def _lead(comparison: Standings, styles: Mapping[str, AgentStyle]) -> Words:
     best, measure = comparison.learners[0], comparison.measure
     score = best.score
     between = (
@@ -120,15 +123,15 @@ def _lead(comparison: Comparison, looks: Mapping[str, Look]) -> Words:
     else:
         what = f" earns {score.estimate:.{measure.digits}f} a step{between}"
     superlative = ", the most of all learners." if len(comparison.learners) > 1 else "."
-    return [looks[best.label], knows, what, superlative]
+    return [styles[best.label], knows, what, superlative]
 
 
-def _rivalry(comparison: Comparison, looks: Mapping[str, Look]) -> list[Words]:
+def _rivalry(comparison: Standings, styles: Mapping[str, AgentStyle]) -> list[Words]:
     rivals = comparison.rivals
     if not comparison.decidable:
         first = rivals[0]
         return [
-            ["It is ", f"{_amount(first, comparison)} above ", looks[first.other.label], "."],
+            ["It is ", f"{_amount(first, comparison)} above ", styles[first.other.label], "."],
             [_too_few(comparison)],
         ]
     tied = [c for c in rivals if not c.significant]
@@ -137,12 +140,12 @@ def _rivalry(comparison: Comparison, looks: Mapping[str, Look]) -> list[Words]:
     if tied:
         first = tied[0]
         words: Words = [
-            "Its lead over ", looks[first.other.label],
+            "Its lead over ", styles[first.other.label],
             f" is not significant: {_amount(first, comparison)}",
         ]  # fmt: skip
         if len(tied) > 1:
-            others = listed(looks[c.other.label] for c in tied[1 : MOST_NAMED + 1])
-            more = len(tied) - 1 - MOST_NAMED
+            others = _listed(styles[c.other.label] for c in tied[1 : _MOST_NAMED + 1])
+            more = len(tied) - 1 - _MOST_NAMED
             tail = f" and {more} more" if more > 0 else ""
             words += [". Neither is that over ", *others, tail]
         sentences.append([*words, "."])
@@ -156,17 +159,17 @@ def _rivalry(comparison: Comparison, looks: Mapping[str, Look]) -> list[Words]:
         )
         if len(beaten) == 1:
             sentences.append(
-                ["It beats ", looks[first.other.label], f" by {_amount(first, comparison)}."]
+                ["It beats ", styles[first.other.label], f" by {_amount(first, comparison)}."]
             )
         else:
             sentences.append(
-                [f"It beats {every}; of these ", looks[first.other.label],
+                [f"It beats {every}; of these ", styles[first.other.label],
                  f" comes nearest, {_amount(first, comparison)} behind."]
             )  # fmt: skip
     return sentences
 
 
-def _too_few(comparison: Comparison) -> str:
+def _too_few(comparison: Standings) -> str:
     """Return what a reader should know where no test could have said yes."""
     n, pairs = comparison.paired_seeds, comparison.tests
     return (
@@ -176,46 +179,50 @@ def _too_few(comparison: Comparison) -> str:
 
 
 def _floor(
-    best: Scored, contrast: Contrast, comparison: Comparison, looks: Mapping[str, Look]
+    best: Scored, contrast: Contrast, comparison: Standings, styles: Mapping[str, AgentStyle]
 ) -> Words:
-    floor = looks[contrast.other.label]
+    floor = styles[contrast.other.label]
     unit = "points" if comparison.measure is SHARE else "a step"
     gap = contrast.found.difference.estimate
     text = f"{abs(gap):.{comparison.measure.digits}f} {unit}"
     if comparison.decidable and not contrast.significant:
-        return ["No test tells ", looks[best.label], " from ", floor, "."]
+        return ["No test tells ", styles[best.label], " from ", floor, "."]
     where = "above" if gap > 0 else "below"
-    return [looks[best.label], f" is {text} {where} ", floor, ", which learns nothing."]
+    return [styles[best.label], f" is {text} {where} ", floor, ", which learns nothing."]
 
 
-def _near_floor(comparison: Comparison, floor: Scored, looks: Mapping[str, Look]) -> list[Words]:
+def _near_floor(
+    comparison: Standings, floor: Scored, styles: Mapping[str, AgentStyle]
+) -> list[Words]:
     """Return which other learners do no better than acting at random, as far as tests can say."""
     others, level = comparison.learners[1:], floor.score.estimate
     if not comparison.decidable:
         below = [one.label for one in others if one.score.estimate <= level]
         verb = "has a mean" if len(below) == 1 else "have means"
-        end: Words = [f" {verb} no higher than ", looks[floor.label], "."]
-        return [[*named(below, looks), *end]] if below else []
+        end: Words = [f" {verb} no higher than ", styles[floor.label], "."]
+        return [[*named(below, styles), *end]] if below else []
     apart = [one for one in others if comparison.apart(one.label, floor.label)]
     below = [one.label for one in apart if one.score.estimate < level]
     same = [one.label for one in others if one not in apart]
     sentences: list[Words] = []
     if below:
         verb = "earns" if len(below) == 1 else "earn"
-        end = [f" {verb} significantly less than ", looks[floor.label], "."]
-        sentences.append([*named(below, looks), *end])
+        end = [f" {verb} significantly less than ", styles[floor.label], "."]
+        sentences.append([*named(below, styles), *end])
     if same:
-        sentences.append(["No test tells ", *named(same, looks), " from ", looks[floor.label], "."])
+        sentences.append(
+            ["No test tells ", *named(same, styles), " from ", styles[floor.label], "."]
+        )
     return sentences
 
 
-def _amount(contrast: Contrast, comparison: Comparison) -> str:
+def _amount(contrast: Contrast, comparison: Standings) -> str:
     """Return a difference with its interval, its seeds and its test."""
     found, measure = contrast.found, comparison.measure
     unit = "points" if measure is SHARE else "a step"
     d = found.difference
     digits = measure.digits + (abs(d.estimate) < 0.5 * 10.0**-measure.digits)
-    test = f"; {p_text(contrast.corrected)}" if comparison.decidable else ""
+    test = f"; {_p_text(contrast.corrected)}" if comparison.decidable else ""
     if found.n < 2:
         return f"{d.estimate:.{digits}f} {unit} (one paired seed)"
     return (
@@ -228,10 +235,10 @@ def _range(low: float, high: float, digits: int) -> str:
     return f"{low:.{digits}f} to {high:.{digits}f}".replace("-", "\u2212")
 
 
-def listed(names: Iterable[str | Look]) -> Words:
+def _listed(names: Iterable[str | AgentStyle]) -> Words:
     """Return names with commas and an "and"; names with commas of their own with semicolons.
 
-    >>> listed(["a", "b, delta 0.1", "c"])
+    >>> _listed(["a", "b, delta 0.1", "c"])
     ['a', '; ', 'b, delta 0.1', '; and ', 'c']
     """
     found = list(names)
@@ -245,12 +252,129 @@ def listed(names: Iterable[str | Look]) -> Words:
     return words
 
 
-def named(labels: Sequence[str], looks: Mapping[str, Look] | None = None) -> Words:
+def named(labels: Sequence[str], styles: Mapping[str, AgentStyle] | None = None) -> Words:
     """Return a few agents, in their colours where they have some, and how many more there are.
 
     >>> named(["a", "b", "c", "d", "e", "f"])
     ['a', ', ', 'b', ', ', 'c', ', ', 'd', ' and ', '2 more']
     """
-    few: Words = [looks[label] if looks else label for label in labels[:MOST_NAMED]]
-    more = len(labels) - MOST_NAMED
-    return listed([*few, f"{more} more"] if more > 0 else few)
+    few: Words = [styles[label] if styles else label for label in labels[:_MOST_NAMED]]
+    more = len(labels) - _MOST_NAMED
+    return _listed([*few, f"{more} more"] if more > 0 else few)
+
+
+def headline(
+    comparisons: Sequence[Standings], styles: Mapping[str, AgentStyle], missing: Sequence[str] = ()
+) -> Words:
+    """Return the one sentence at the top.
+
+    Parameters
+    ----------
+    comparisons
+        One for each environment.
+    styles
+        The styles of agents, by their labels.
+    missing
+        The agents that the study asks for and that have no finished run.
+    """
+    if not comparisons:
+        return ["Nothing has been run yet."]
+    judged = [c for c in comparisons if c.learners]
+    if not judged:
+        if missing:
+            return ["No learner has a finished run yet: still missing ", *named(missing), "."]
+        return ["No learner took part: these are yardsticks only."]
+    if all(c.seeds < 2 for c in judged):
+        return ["One seed each: the numbers below are single runs, and no difference is proved."]
+    only = {one.label for c in judged for one in c.learners}
+    if len(only) == 1:
+        return [
+            styles[only.pop()],
+            " is the only learner here: nothing to compare it with but yardsticks.",
+        ]
+    if not any(c.decidable for c in judged):
+        return _undecided(judged, styles, len(judged) == len(comparisons))
+    if all(c.decidable and len(c.learners) > 1 for c in judged):
+        if all(_equal([one.label for one in c.learners], c) for c in judged):
+            return ["No learner is significantly better than any other."]
+        if len(judged) > 1 and len(judged) == len(comparisons):
+            found = _everywhere(judged, styles)
+            if found:
+                return found
+    return _one_by_one(judged, styles)
+
+
+def _everywhere(comparisons: Sequence[Standings], styles: Mapping[str, AgentStyle]) -> Words:
+    """Return what holds in every environment alike; nothing where they differ."""
+    groups = [_leaders(c) for c in comparisons]
+    first = groups[0]
+    alike = all(set(group) == set(first) for group in groups)
+    if alike and len(first) <= _MOST_NAMED and all(_equal(first, c) for c in comparisons):
+        if len(first) == 1:
+            return [styles[first[0]], " leads in every environment."]
+        end = " lead in every environment, and no test tells them apart."
+        return [*_listed(styles[name] for name in first), end]
+    if any(group[0] != first[0] for group in groups):
+        return []
+    words: Words = [styles[first[0]], " has the best mean in every environment, but no test tells "]
+    tied = [c for c, group in zip(comparisons, groups, strict=True) if len(group) > 1]
+    for place, comparison in enumerate(tied):
+        names = named(_leaders(comparison)[1:], styles)
+        where = f" from it on {comparison.setting.environment}"
+        words += ["; nor " if place else "", *names, where]
+    return [*words, "."]
+
+
+def _one_by_one(comparisons: Sequence[Standings], styles: Mapping[str, AgentStyle]) -> Words:
+    """Return who leads, environment by environment."""
+    groups = [set(_leaders(c)) for c in comparisons]
+    several = len(groups) > 1
+    differs = all(c.decidable for c in comparisons) and not set.intersection(*groups)
+    words: Words = ["The best learner depends on the world: "] if several and differs else []
+    for place, comparison in enumerate(comparisons):
+        words += ["; " if place else "", *_phrase(comparison, styles, several=several)]
+    return [*words, "."]
+
+
+def _phrase(comparison: Standings, styles: Mapping[str, AgentStyle], *, several: bool) -> Words:
+    """Return who leads in one environment."""
+    names = _leaders(comparison)
+    best, where = styles[names[0]], f" on {comparison.setting.environment}"
+    if len(comparison.learners) == 1:
+        return [best, f" is the only learner{where}"]
+    if not comparison.decidable:
+        return [best, f" has the best mean{where}, on too few seeds for a test"]
+    if len(names) == 1:
+        return [best, f" leads{where}"]
+    if len(names) <= _MOST_NAMED and _equal(names, comparison):
+        tail = "" if several else ", and no test tells them apart"
+        return [*_listed(styles[name] for name in names), f" lead{where}{tail}"]
+    tied = named(names[1:], styles)
+    return [best, f" has the best mean{where}, but no test tells ", *tied, " from it"]
+
+
+def _undecided(
+    comparisons: Sequence[Standings], styles: Mapping[str, AgentStyle], everywhere: bool
+) -> Words:
+    """Return who has the best mean where seeds are too few for any test."""
+    best = {c.setting.environment: c.learners[0].label for c in comparisons}
+    seeds = min(c.paired_seeds for c in comparisons)
+    few = f"but {seeds} seed{' is' if seeds == 1 else 's are'} too few to prove it."
+    if len(set(best.values())) == 1 and (everywhere or len(best) == 1):
+        where = " in every environment" if len(best) > 1 else f" on {next(iter(best))}"
+        return [styles[next(iter(best.values()))], f" has the best mean{where}, {few}"]
+    words: Words = []
+    for place, (environment, label) in enumerate(best.items()):
+        words += ["; " if place else "", styles[label], f" has the best mean on {environment}"]
+    return [*words, f", {few}"]
+
+
+def _leaders(comparison: Standings) -> list[str]:
+    """Return the best learner and those that no test tells from it."""
+    best, *others = (one.label for one in comparison.learners)
+    return [best, *(label for label in others if not comparison.apart(best, label))]
+
+
+def _equal(labels: Sequence[str], comparison: Standings) -> bool:
+    """Whether no test tells any of these from any other."""
+    return not any(itertools.starmap(comparison.apart, itertools.combinations(labels, 2)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from windage.report.page.material import gather
+from windage.report.page.data import gather
 from windage.study.tables import ORACLE, RUN
 
 SCHEMA = {"study": pl.String, "environment": pl.String, "agent": pl.String} | RUN

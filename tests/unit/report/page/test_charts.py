@@ -21,7 +21,7 @@ from windage.report.page.charts.pairwise import pairwise_chart
 from windage.report.page.charts.regret import regret_chart
 from windage.report.page.charts.shares import shares_chart
 from windage.report.page.charts.sweeps import sweep_chart
-from windage.report.page.looks import THEMES, _contrast, looks_of
+from windage.report.page.style import THEMES, _contrast, styles_of
 
 A, B = [0.9, 0.7, 0.8], [0.75, 0.6, 0.85]
 
@@ -51,11 +51,10 @@ def test_an_agent_has_one_name_on_every_chart(chart, length, beside):
         row(name, seed, 0.5 + seed / 10, horizon=T) for T in (100, 200, 400) for seed in range(3)
     ]
     found = material(rows)
-    place = "world" if chart is horizons_chart else found.results.settings[-1]
-    made = chart(found, place)
+    made = chart(found, found.results.settings[-1])
     said = [one["text"] for one in made.views[0].layout["annotations"]]
     assert made.direct == beside
-    assert [look.label for look in made.key] == [name]
+    assert [style.label for style in made.key] == [name]
     assert any(name in text for text in said) == beside
     assert ("window" in "".join(said)) == beside
 
@@ -82,10 +81,11 @@ def test_slopes_of_a_power_law():
         row("a", seed, 1 - 2 * 3 * T**0.75 / T, horizon=T) for T in horizons for seed in range(4)
     ]
     found = material(rows)
-    chart = horizons_chart(found, "world")
+    chart = horizons_chart(found, found.results.longest("world"))
     assert chart.table.rows[0][1] == pytest.approx(0.75)
     assert chart.views[0].data[0]["y"] == pytest.approx([3 * T**0.75 for T in horizons], rel=1e-4)
-    assert horizons_chart(material(rows[:4]), "world") is None
+    alone = material(rows[:4])
+    assert horizons_chart(alone, alone.results.settings[0]) is None
 
 
 def test_the_episode_in_force_step_by_step():
@@ -208,10 +208,10 @@ def test_words_can_be_read_and_agents_told_apart():
         for token, colour in tokens.items():
             if token.endswith("-ink") or token in ("ink", "soft"):
                 assert _contrast(colour, tokens["paper"]) >= 4.5, (name, token)
-    looks = looks_of([f"a{k}" for k in range(12)], ["oracle", "myopic"], ["random"])
-    assert len({(look.colour, look.dash) for look in looks}) == len(looks)
-    many = looks_of([f"a{k}" for k in range(13)], [], [])
-    assert [look.coloured for look in many] == [True] * 7 + [False] * 6
+    styles = styles_of([f"a{k}" for k in range(12)], ["oracle", "myopic"], ["random"])
+    assert len({(style.colour, style.dash) for style in styles}) == len(styles)
+    many = styles_of([f"a{k}" for k in range(13)], [], [])
+    assert [style.coloured for style in many] == [True] * 7 + [False] * 6
 
 
 def test_contrast_is_that_of_the_standard():
@@ -221,7 +221,8 @@ def test_contrast_is_that_of_the_standard():
 
 def test_a_slope_of_one_seed_has_no_interval():
     rows = [row("a", 0, 0.5, horizon=T) for T in (100, 200, 400)]
-    found = horizons_chart(material(rows), "world")
+    gathered = material(rows)
+    found = horizons_chart(gathered, gathered.results.longest("world"))
     assert found.table.rows[0][1] == pytest.approx(1.0)
     assert found.table.rows[0][2:4] == [None, None]
     assert "[" not in found.sentence

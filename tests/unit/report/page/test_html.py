@@ -14,9 +14,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.unit.report.page.frames import material, row, scores
-from windage.report.page.compose import compose
 from windage.report.page.html import render
-from windage.report.page.provenance import study_text
+from windage.report.page.report import compose, study_text
 
 
 class Read(HTMLParser):

@@ -8,8 +8,7 @@ import re
 import pytest
 
 from tests.unit.report.page.frames import material, row, scores
-from windage.report.page.headline import headline
-from windage.report.page.verdict import evidence, plain_words, verdict
+from windage.report.page.verdict import evidence, headline, plain_words, verdict
 
 LOW = [0.30, 0.31, 0.29, 0.33, 0.30, 0.28, 0.32, 0.30, 0.31, 0.29]
 HIGH = [0.80, 0.82, 0.79, 0.83, 0.81, 0.78, 0.80, 0.84, 0.80, 0.81]
@@ -37,8 +36,8 @@ def stepped_down(p_values):
 def told(rows):
     found = material(rows)
     (comparison,) = found.judged
-    top = plain_words(headline([comparison], found.looks))
-    return top, [plain_words(words) for words in verdict(comparison, found.looks)], comparison
+    top = plain_words(headline([comparison], found.styles))
+    return top, [plain_words(words) for words in verdict(comparison, found.styles)], comparison
 
 
 def test_differences_and_corrected_tests_by_hand():
@@ -87,7 +86,7 @@ def test_the_best_learner_depends_on_the_world():
     rows = scores(a=HIGH, b=LOW)
     rows += [one | {"environment": "elsewhere"} for one in scores(a=LOW, b=HIGH)]
     found = material(rows)
-    top = plain_words(headline(found.judged, found.looks))
+    top = plain_words(headline(found.judged, found.styles))
     assert top == "The best learner depends on the world: a leads on world; b leads on elsewhere."
 
 
@@ -120,7 +119,7 @@ def worlds(**environments):
 
 
 def top_of(found, missing=()):
-    return plain_words(headline(found.judged, found.looks, missing))
+    return plain_words(headline(found.judged, found.styles, missing))
 
 
 def test_who_is_tied_somewhere_does_not_lead_everywhere():
@@ -158,7 +157,7 @@ def test_learners_that_have_not_finished_are_named():
         "No learner has a finished run yet: still missing a and b."
     )
     (comparison,) = found.judged
-    said = [plain_words(words) for words in verdict(comparison, found.looks, ["a", "b"])]
+    said = [plain_words(words) for words in verdict(comparison, found.styles, ["a", "b"])]
     assert said == ["a and b have no finished run here."]
     found = worlds(river={"a": HIGH, "b": LOW}, shop={"random": LOW})
     assert top_of(found) == "a leads on river."
@@ -221,4 +220,4 @@ def test_without_an_oracle_rewards_are_compared():
 
 def test_nothing_at_all():
     found = material([])
-    assert plain_words(headline(found.judged, found.looks)) == "Nothing has been run yet."
+    assert plain_words(headline(found.judged, found.styles)) == "Nothing has been run yet."

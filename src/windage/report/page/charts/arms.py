@@ -8,9 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from windage.report.page.chart import Chart, Table, View, axis, colorbar, rounded
-from windage.report.page.looks import DIVERGING, SEQUENTIAL
-from windage.report.page.material import Material
-from windage.report.page.results import Cell, Setting
+from windage.report.page.data import AgentRuns, Material, Setting
+from windage.report.page.style import DIVERGING, SEQUENTIAL
 
 __all__ = ["arms_chart"]
 
@@ -45,7 +44,7 @@ def arms_chart(material: Material, setting: Setting) -> Chart | None:
 
 
 def _probabilities(
-    cell: Cell,
+    cell: AgentRuns,
 ) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.float64]]:
     """Return probabilities [block, arm], means over seeds, and the arms."""
     runs = [run.to_list() for run in cell.frame["block_probabilities"] if len(run)]
@@ -56,7 +55,7 @@ def _probabilities(
 
 
 def _view(
-    cell: Cell,
+    cell: AgentRuns,
     likely: NDArray[np.float64],
     windows: NDArray[np.int64],
     widenings: NDArray[np.float64],
@@ -101,7 +100,7 @@ def _view(
     return View(data, layout, {"margin": {"l": 48, "r": 4, "t": 14, "b": 52}}, cell.agent.label)
 
 
-def _first_run(cell: Cell) -> dict[str, Any]:
+def _first_run(cell: AgentRuns) -> dict[str, Any]:
     """Return the run whose draws are shown."""
     return cell.frame.filter(cell.frame["block_arm"].list.len() > 0).row(0, named=True)
 
@@ -117,7 +116,7 @@ def _draws(
     """Return what one run drew: stronger where the block earned more, a cross if it did not end."""
     known = np.isfinite(paid)
     blocks = np.arange(drawn.size) + 1
-    look: dict[str, Any] = {"size": 11, "line": {"width": 1.3, "color": "@ink"}}
+    style: dict[str, Any] = {"size": 11, "line": {"width": 1.3, "color": "@ink"}}
     found = []
     for told, more in (
         (known, {"color": rounded(paid[known]), "colorscale": SEQUENTIAL}),
@@ -128,7 +127,7 @@ def _draws(
                 {
                     "type": "scatter", "mode": "markers", "name": "drawn",
                     "x": blocks[told].tolist(), "y": drawn[told].tolist(),
-                    "marker": look | more, "customdata": [_paid(value) for value in paid[told]],
+                    "marker": style | more, "customdata": [_paid(value) for value in paid[told]],
                     "hovertemplate": f"seed {run['seed']} drew this arm in block "
                     "%{x}%{customdata}<extra></extra>",
                 }
@@ -149,7 +148,7 @@ def _times(step: int) -> str:
 
 
 def _sentence(
-    cell: Cell,
+    cell: AgentRuns,
     likely: NDArray[np.float64],
     windows: NDArray[np.int64],
     widenings: NDArray[np.float64],

@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from windage.report.page.chart import NAME, Chart, Table, View, axis, plot_text, rounded, shortened
-from windage.report.page.material import Material
-from windage.report.page.results import Cell, Setting
+from windage.report.page.data import AgentRuns, Material, Setting
 
 __all__ = ["episodes_chart", "reasons_chart"]
 
@@ -38,7 +37,7 @@ def episodes_chart(material: Material, setting: Setting) -> Chart | None:
     data: list[dict[str, Any]] = []
     rows: list[list[Any]] = []
     for cell in cells:
-        look = material.looks[cell.agent.label]
+        style = material.styles[cell.agent.label]
         means = []
         for k, (column, _, _) in enumerate(_PANELS):
             values = _in_force(cell, column, times)
@@ -50,8 +49,8 @@ def episodes_chart(material: Material, setting: Setting) -> Chart | None:
                     "type": "scatter", "mode": "lines", "name": plot_text(cell.agent.label),
                     "legendgroup": cell.agent.label, "x": times.tolist(), "y": rounded(mean),
                     "yaxis": "y" if k == 0 else f"y{k + 1}",
-                    "line": {"color": look.colour, "dash": look.dash, "shape": "hv",
-                             "width": 2 if look.coloured else 1},
+                    "line": {"color": style.colour, "dash": style.dash, "shape": "hv",
+                             "width": 2 if style.coloured else 1},
                     "hovertemplate": "%{fullData.name}<br>t = %{x:,}: %{y:,.4~r}<extra></extra>",
                 }
             )  # fmt: skip
@@ -88,9 +87,9 @@ def episodes_chart(material: Material, setting: Setting) -> Chart | None:
             f"Episodes in force, means over time and seeds, {setting.title}", headers, rows
         ),
         key=[
-            material.looks[cell.agent.label]
+            material.styles[cell.agent.label]
             for cell in cells
-            if material.looks[cell.agent.label].coloured
+            if material.styles[cell.agent.label].coloured
         ],
     )
 
@@ -159,13 +158,13 @@ def reasons_chart(material: Material, setting: Setting) -> Chart | None:
     )
 
 
-def _with_episodes(material: Material, setting: Setting) -> list[Cell]:
+def _with_episodes(material: Material, setting: Setting) -> list[AgentRuns]:
     return [
         cell for cell in material.results.cells(setting, ["learner"]) if cell.has("episode_start")
     ]
 
 
-def _in_force(cell: Cell, column: str, times: NDArray[np.int64]) -> NDArray[np.float64]:
+def _in_force(cell: AgentRuns, column: str, times: NDArray[np.int64]) -> NDArray[np.float64]:
     """Return a column of the episode that each run is in at some times; NaN before those kept."""
     found = np.full((cell.n, times.size), np.nan)
     for row, (starts, values) in enumerate(
@@ -192,7 +191,7 @@ def _settled(mean: NDArray[np.float64]) -> float | None:
     return float(np.nanmean(mean)) if np.isfinite(mean).any() else None
 
 
-def _counts(cell: Cell) -> dict[str, int]:
+def _counts(cell: AgentRuns) -> dict[str, int]:
     reasons = cell.frame["episode_reason"].explode().drop_nulls().value_counts()
     return {row["episode_reason"]: int(row["count"]) for row in reasons.iter_rows(named=True)}
 
@@ -201,7 +200,7 @@ def _total(count: dict[str, int]) -> int:
     return max(sum(count.values()), 1)
 
 
-def _sentence(rows: list[list[Any]], cells: list[Cell]) -> str:
+def _sentence(rows: list[list[Any]], cells: list[AgentRuns]) -> str:
     said = (
         "At every t, the episode that is under way: its length, the span of the plan it plays, and "
         "the share of state-action pairs whose transitions it may imagine at will (vacuous sets)."
@@ -218,7 +217,7 @@ def _sentence(rows: list[list[Any]], cells: list[Cell]) -> str:
     return said
 
 
-def _why(cells: list[Cell], counts: list[dict[str, int]], left_out: int) -> str:
+def _why(cells: list[AgentRuns], counts: list[dict[str, int]], left_out: int) -> str:
     most = max(range(len(cells)), key=lambda k: float(np.mean(cells[k].column("episodes"))))
     mean = float(np.mean(cells[most].column("episodes")))
     reason = max(counts[most], key=lambda name: counts[most][name])

@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from windage.report.page.chart import Chart, Table, View, axis, rounded
-from windage.report.page.material import Material
-from windage.report.page.results import Cell, Setting
+from windage.report.page.data import AgentRuns, Material, Setting
 
 __all__ = ["forgetting_chart"]
 
@@ -42,7 +41,7 @@ def forgetting_chart(material: Material, setting: Setting) -> Chart | None:
     )
 
 
-def _memory(cell: Cell, kind: str, times: NDArray[np.int64]) -> NDArray[np.float64]:
+def _memory(cell: AgentRuns, kind: str, times: NDArray[np.int64]) -> NDArray[np.float64]:
     """Return [run, time] how many of the last steps counted, as last looked at by then."""
     found = []
     for looked, steps in zip(
@@ -54,7 +53,7 @@ def _memory(cell: Cell, kind: str, times: NDArray[np.int64]) -> NDArray[np.float
 
 
 def _view(
-    cell: Cell,
+    cell: AgentRuns,
     times: NDArray[np.int64],
     memory: dict[str, NDArray[np.float64]],
     setting: Setting,
@@ -99,7 +98,7 @@ def _view(
     return View(data, layout, narrow, cell.agent.label)
 
 
-def _sentence(cell: Cell, times: NDArray[np.int64]) -> str:
+def _sentence(cell: AgentRuns, times: NDArray[np.int64]) -> str:
     """Say what is drawn, and which of the two the world forgets faster."""
     rewards, transitions = (
         float(np.median(_memory(cell, kind, times), axis=0).mean()) for kind in _KINDS

@@ -19,8 +19,7 @@ from windage.report.page.chart import (
     plot_text,
     rounded,
 )
-from windage.report.page.material import Material
-from windage.report.page.results import REWARD, Cell
+from windage.report.page.data import REWARD, AgentRuns, Material, Setting
 from windage.study import stats
 from windage.study.stats import Interval
 
@@ -29,9 +28,9 @@ __all__ = ["horizons_chart"]
 _HEIGHT, _TOP, _BOTTOM = 440, 14, 52
 
 
-def horizons_chart(material: Material, environment: str) -> Chart | None:
+def horizons_chart(material: Material, setting: Setting) -> Chart | None:
     """Return how regret grows with T, if the study has several T."""
-    results = material.results
+    results, environment = material.results, setting.environment
     rows: list[list[Any]] = []
     data: list[dict[str, Any]] = []
     ends, slopes = [], {}
@@ -44,7 +43,7 @@ def horizons_chart(material: Material, environment: str) -> Chart | None:
         scores = [stats.mean(cell.column("regret")) for cell in cells]
         if min(score.estimate for score in scores) <= 0:
             continue  # it has no logarithm
-        look = material.looks[agent.label]
+        style = material.styles[agent.label]
         found = _slope(cells)
         slopes[agent.label] = found
         horizons = [cell.setting.horizon for cell in cells]
@@ -55,23 +54,23 @@ def horizons_chart(material: Material, environment: str) -> Chart | None:
                 "y": rounded(score.estimate for score in scores),
                 "error_y": {
                     "type": "data", "symmetric": False, "thickness": 1.4, "width": 4,
-                    "color": look.colour,
+                    "color": style.colour,
                     "array": rounded(score.high - score.estimate for score in scores),
                     "arrayminus": rounded(s.estimate - max(s.low, 1e-9) for s in scores),
-                    "visible": look.coloured,
+                    "visible": style.coloured,
                 },
-                "line": {"color": look.colour, "width": 2 if look.coloured else 1,
-                         "dash": look.dash},
-                "marker": {"color": look.colour, "size": 8 if look.coloured else 4,
-                           "symbol": look.marker},
+                "line": {"color": style.colour, "width": 2 if style.coloured else 1,
+                         "dash": style.dash},
+                "marker": {"color": style.colour, "size": 8 if style.coloured else 4,
+                           "symbol": style.marker},
                 "hovertemplate": "%{fullData.name}<br>T = %{x:,}: regret %{y:,.4~r}"
                 "<extra></extra>",
             }
         )  # fmt: skip
         tops += [value for score in scores for value in (score.estimate, score.high)]
         tops += [score.low for score in scores if score.low > 0]
-        if look.coloured:
-            ends.append((look, float(np.log10(scores[-1].estimate)), _words(found)))
+        if style.coloured:
+            ends.append((style, float(np.log10(scores[-1].estimate)), _words(found)))
         slope = _numbers(found)
         rows.append([agent.label, *slope, *(score.estimate for score in scores)])
     if not data:
@@ -111,8 +110,8 @@ def horizons_chart(material: Material, environment: str) -> Chart | None:
         sentence=_sentence(slopes, len(horizons)),
         views=[View(data, layout, narrow)],
         table=Table(f"Slopes of log regret against log T, {environment}", headers, _padded(rows)),
-        key=[material.looks[label] for label in slopes if material.looks[label].coloured],
-        direct=fits_beside(look for look, _, _ in ends),
+        key=[material.styles[label] for label in slopes if material.styles[label].coloured],
+        direct=fits_beside(style for style, _, _ in ends),
     )
 
 
@@ -121,7 +120,7 @@ def _padded(rows: list[list[Any]]) -> list[list[Any]]:
     return [[*row, *[None] * (wide - len(row))] for row in rows]
 
 
-def _slope(cells: list[Cell]) -> Interval | None:
+def _slope(cells: list[AgentRuns]) -> Interval | None:
     """Return the fitted slope over the seeds that all horizons have; None where there is none.
 
     One seed gives a slope without an interval: its ends are not numbers.

@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from windage.report.page.chart import Chart, Table, View, axis, colorbar, plot_text, rounded
-from windage.report.page.looks import SEQUENTIAL
-from windage.report.page.material import Material
-from windage.report.page.results import Cell, Setting
+from windage.report.page.data import AgentRuns, Material, Setting
+from windage.report.page.style import SEQUENTIAL
 
 __all__ = ["memory_chart"]
 
@@ -41,7 +40,7 @@ def memory_chart(material: Material, setting: Setting) -> Chart | None:
     )
 
 
-def _contents(cell: Cell) -> tuple[int, list[int], np.ndarray, list[str]]:
+def _contents(cell: AgentRuns) -> tuple[int, list[int], np.ndarray, list[str]]:
     """Return the first run that kept its contents: its seed, times, counts and pairs."""
     first = cell.frame.filter(cell.frame["memory_counts"].list.len() > 0).row(0, named=True)
     counts = np.array(first["memory_counts"], dtype=np.int64)
@@ -49,7 +48,7 @@ def _contents(cell: Cell) -> tuple[int, list[int], np.ndarray, list[str]]:
 
 
 def _view(
-    cell: Cell, times: list[int], counts: np.ndarray, names: list[str], setting: Setting
+    cell: AgentRuns, times: list[int], counts: np.ndarray, names: list[str], setting: Setting
 ) -> View:
     shown = [plot_text(name, 26) for name in names]
     rows = list(range(len(names)))
@@ -87,7 +86,7 @@ def _view(
     return View(data, layout, narrow, cell.agent.label)
 
 
-def _sentence(cell: Cell, left_out: int) -> str:
+def _sentence(cell: AgentRuns, left_out: int) -> str:
     seed, _, counts, names = _contents(cell)
     never = counts.sum(axis=0) == 0
     gaps = (counts == 0).mean(axis=0)

@@ -5,10 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from windage.report.page.chart import FONT, NAME, Chart, Table, View, axis, plot_text
-from windage.report.page.comparison import Comparison, Scored, shared
-from windage.report.page.looks import DIVERGING
-from windage.report.page.material import Material
-from windage.report.page.results import Setting
+from windage.report.page.data import Material, Scored, Setting, Standings, shared
+from windage.report.page.style import DIVERGING
 from windage.study import stats
 from windage.study.stats import Interval
 
@@ -80,7 +78,7 @@ def pairwise_chart(material: Material, setting: Setting) -> Chart | None:
         sentence=_sentence(shown, found, len(ranked) - n),
         views=[View(data, layout, narrow)],
         table=_table(comparison, shown, found),
-        key=[material.looks[one.label] for one in shown],
+        key=[material.styles[one.label] for one in shown],
         numbered=True,
     )
 
@@ -93,7 +91,7 @@ def _heads(shown: list[Scored]) -> list[str]:
     return [plot_text(name) for name in names]
 
 
-def _all_pairs(comparison: Comparison, shown: list[Scored]) -> dict[tuple[int, int], Interval]:
+def _all_pairs(comparison: Standings, shown: list[Scored]) -> dict[tuple[int, int], Interval]:
     found: dict[tuple[int, int], Interval] = {}
     for i, one in enumerate(shown):
         for j in range(i + 1, len(shown)):
@@ -128,7 +126,7 @@ def _sentence(shown: list[Scored], found: dict[tuple[int, int], Interval], left_
 
 
 def _table(
-    comparison: Comparison, shown: list[Scored], found: dict[tuple[int, int], Interval]
+    comparison: Standings, shown: list[Scored], found: dict[tuple[int, int], Interval]
 ) -> Table:
     rows = [
         [one.label, shown[j].label, found[i, j].estimate, found[i, j].low, found[i, j].high]

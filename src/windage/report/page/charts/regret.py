@@ -18,9 +18,8 @@ from windage.report.page.chart import (
     plot_text,
     rounded,
 )
-from windage.report.page.looks import Look
-from windage.report.page.material import Material
-from windage.report.page.results import REWARD, Cell, Setting
+from windage.report.page.data import REWARD, AgentRuns, Material, Setting
+from windage.report.page.style import AgentStyle
 from windage.study import stats
 
 __all__ = ["regret_chart"]
@@ -40,15 +39,15 @@ def regret_chart(material: Material, setting: Setting) -> Chart:
     column = "cumulative_regret" if lost else _earned(cells)
     oracle = material.oracle(setting) if lost else None
     times = np.concatenate([[0], cells[0].times()])
-    curves: list[tuple[Look, Reals, Reals, Reals]] = []
+    curves: list[tuple[AgentStyle, Reals, Reals, Reals]] = []
     for cell in cells:
-        look, values = material.looks[cell.agent.label], cell.curves(column)
-        found = stats.band(values) if look.coloured else (values.mean(axis=0),) * 3
+        style, values = material.styles[cell.agent.label], cell.curves(column)
+        found = stats.band(values) if style.coloured else (values.mean(axis=0),) * 3
         mean, low, high = (np.concatenate([[0.0], part]) for part in found)
-        curves.append((look, mean, low, high))
+        curves.append((style, mean, low, high))
     data: list[dict[str, Any]] = []
-    for look, mean, low, high in sorted(curves, key=lambda one: one[0].coloured):
-        data += _line(look, times, mean, low, high)
+    for style, mean, low, high in sorted(curves, key=lambda one: one[0].coloured):
+        data += _line(style, times, mean, low, high)
     floor = min(0.0, *(float(low.min()) for _, _, low, _ in curves))
     top = max(float(high.max()) for _, _, _, high in curves) or 1.0
     room = 0.03 * (top - floor)
@@ -57,7 +56,7 @@ def regret_chart(material: Material, setting: Setting) -> Chart:
     split = _SPLIT if oracle else 0.0
     if oracle:
         data.append(_optimum(oracle.times, oracle.gains))
-    named = [(look, float(mean[-1]), "") for look, mean, _, _ in curves if look.coloured]
+    named = [(style, float(mean[-1]), "") for style, mean, _, _ in curves if style.coloured]
     pixels = (height - _TOP - _BOTTOM) * (1 - split)
     layout: dict[str, Any] = {
         "height": height,
@@ -93,40 +92,40 @@ def regret_chart(material: Material, setting: Setting) -> Chart:
         sentence=_sentence(material, setting, curves, lost=lost),
         views=[View(data, layout, narrow)],
         table=_table(setting, times, curves, lost=lost),
-        key=[material.looks[cell.agent.label] for cell in cells if _coloured(material, cell)],
-        direct=fits_beside(look for look, _, _ in named),
+        key=[material.styles[cell.agent.label] for cell in cells if _coloured(material, cell)],
+        direct=fits_beside(style for style, _, _ in named),
     )
 
 
-def _earned(cells: list[Cell]) -> str:
+def _earned(cells: list[AgentRuns]) -> str:
     """Return which rewards to add up: means, unless a world of one's own does not tell them."""
     told = all(cell.has("cumulative_mean_reward") for cell in cells)
     return "cumulative_mean_reward" if told else "cumulative_reward"
 
 
-def _coloured(material: Material, cell: Cell) -> bool:
-    return material.looks[cell.agent.label].coloured
+def _coloured(material: Material, cell: AgentRuns) -> bool:
+    return material.styles[cell.agent.label].coloured
 
 
 def _line(
-    look: Look, times: NDArray[Any], mean: Reals, low: Reals, high: Reals
+    style: AgentStyle, times: NDArray[Any], mean: Reals, low: Reals, high: Reals
 ) -> list[dict[str, Any]]:
-    name = plot_text(look.label)
+    name = plot_text(style.label)
     line: dict[str, Any] = {
-        "type": "scatter", "mode": "lines", "name": name, "legendgroup": look.label,
+        "type": "scatter", "mode": "lines", "name": name, "legendgroup": style.label,
         "x": times.tolist(), "y": rounded(mean),
-        "line": {"color": look.colour, "width": 2.2 if look.coloured else 1, "dash": look.dash},
+        "line": {"color": style.colour, "width": 2.2 if style.coloured else 1, "dash": style.dash},
         "customdata": [list(pair) for pair in zip(rounded(low), rounded(high), strict=True)],
         "hovertemplate": "%{fullData.name}<br>t = %{x:,}: %{y:,.4~r} "
         "[%{customdata[0]:,.4~r}, %{customdata[1]:,.4~r}]<extra></extra>",
     }  # fmt: skip
-    if not look.coloured:
+    if not style.coloured:
         return [line]
     band = {
-        "type": "scatter", "mode": "lines", "name": name, "legendgroup": look.label,
+        "type": "scatter", "mode": "lines", "name": name, "legendgroup": style.label,
         "x": [*times.tolist(), *times[::-1].tolist()],
         "y": [*rounded(high), *rounded(low[::-1])],
-        "fill": "toself", "fillcolor": look.faded(0.16), "line": {"width": 0},
+        "fill": "toself", "fillcolor": style.faded(0.16), "line": {"width": 0},
         "hoverinfo": "skip",
     }  # fmt: skip
     return [band, line]
@@ -144,7 +143,7 @@ def _optimum(times: NDArray[np.int64], gains: Reals) -> dict[str, Any]:
 def _sentence(
     material: Material,
     setting: Setting,
-    curves: list[tuple[Look, Reals, Reals, Reals]],
+    curves: list[tuple[AgentStyle, Reals, Reals, Reals]],
     *,
     lost: bool,
 ) -> str:
@@ -154,7 +153,7 @@ def _sentence(
     if n > 1:
         band = f" Bands are 95 % intervals of the mean over {n} seeds."
     learners = {one.label for one in comparison.learners}
-    ends = [(look.label, mean, low, high) for look, mean, low, high in curves]
+    ends = [(style.label, mean, low, high) for style, mean, low, high in curves]
     ends = [end for end in ends if end[0] in learners]
     if not ends:
         return "Lower is better." + band if lost else "Higher is better." + band
@@ -177,19 +176,19 @@ def _sentence(
             f"{least:.3f} throughout" if most - least <= 1e-4 else f"{least:.3f} to {most:.3f}"
         )
         said += f" Below: what the world as it is at t pays at best, ρ*, {between}."
-    hidden = sum(not look.coloured for look, *_ in curves)
+    hidden = sum(not style.coloured for style, *_ in curves)
     return said + band + (f" The {hidden} others are grey." if hidden else "")
 
 
 def _table(
     setting: Setting,
     times: NDArray[Any],
-    curves: list[tuple[Look, Reals, Reals, Reals]],
+    curves: list[tuple[AgentStyle, Reals, Reals, Reals]],
     *,
     lost: bool,
 ) -> Table:
     picks = np.unique(np.linspace(0, times.size - 1, _ROWS + 1).round().astype(int))[1:]
-    headers = ["t", *(look.label for look, *_ in curves)]
+    headers = ["t", *(style.label for style, *_ in curves)]
     rows = [[int(times[k]), *(float(mean[k]) for _, mean, _, _ in curves)] for k in picks]
     what = "Mean regret" if lost else "Mean reward so far"
     return Table(f"{what} over seeds at some times, {setting.title}", headers, rows)

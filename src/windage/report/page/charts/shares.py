@@ -5,9 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from windage.report.page.chart import FONT, NAME, Chart, Table, View, axis, plot_text, rounded
-from windage.report.page.comparison import Comparison
-from windage.report.page.material import Material
-from windage.report.page.results import SHARE, Setting
+from windage.report.page.data import SHARE, Material, Setting, Standings
 from windage.study import stats
 
 __all__ = ["shares_chart"]
@@ -25,14 +23,14 @@ def shares_chart(material: Material, setting: Setting) -> Chart:
     rows = list(range(len(shown)))[::-1]  # the best on top
     data: list[dict[str, Any]] = []
     for row, one in zip(rows, shown, strict=True):
-        look = material.looks[one.label]
+        style = material.styles[one.label]
         name, values = plot_text(one.label), one.cell.values(measure)
         data.append(
             {
                 "type": "scatter", "mode": "markers", "name": name, "legendgroup": one.label,
                 "x": rounded(values), "y": [row] * values.size,
-                "marker": {"color": look.faded(0.35), "size": 6, "symbol": "line-ns-open",
-                           "line": {"width": 1.4, "color": look.faded(0.45)}},
+                "marker": {"color": style.faded(0.35), "size": 6, "symbol": "line-ns-open",
+                           "line": {"width": 1.4, "color": style.faded(0.45)}},
                 "customdata": one.cell.seeds.tolist(),
                 "hovertemplate": "%{fullData.name}, seed %{customdata}: %{x:.4~r}<extra></extra>",
             }
@@ -45,12 +43,12 @@ def shares_chart(material: Material, setting: Setting) -> Chart:
                 "x": rounded([score.estimate]), "y": [row],
                 "error_x": {
                     "type": "data", "symmetric": False, "thickness": 2.4, "width": 5,
-                    "color": look.colour,
+                    "color": style.colour,
                     "array": rounded([score.high - score.estimate]),
                     "arrayminus": rounded([score.estimate - score.low]),
                     "visible": one.cell.n > 1,
                 },
-                "marker": {"color": look.colour, "size": 10, "symbol": look.marker},
+                "marker": {"color": style.colour, "size": 10, "symbol": style.marker},
                 "hovertemplate": f"%{{fullData.name}}: {_value(comparison, score.estimate)}"
                 f"{between if one.cell.n > 1 else ''}<extra></extra>",
             }
@@ -93,7 +91,7 @@ def shares_chart(material: Material, setting: Setting) -> Chart:
     )
 
 
-def _value(comparison: Comparison, value: float) -> str:
+def _value(comparison: Standings, value: float) -> str:
     return comparison.measure.text(value)
 
 
@@ -119,7 +117,7 @@ def _optimum() -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _sentence(comparison: Comparison, left_out: int) -> str:
+def _sentence(comparison: Standings, left_out: int) -> str:
     said = "Each tick is one seed, the mark their mean"
     said += ", the bar its 95 % interval." if comparison.seeds > 1 else "."
     if comparison.measure is SHARE:
@@ -139,7 +137,7 @@ def _sentence(comparison: Comparison, left_out: int) -> str:
     return said
 
 
-def _table(comparison: Comparison) -> Table:
+def _table(comparison: Standings) -> Table:
     rows = [
         [
             one.label,

@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from windage.report.page.chart import Chart, Table, View, axis, colorbar, rounded
-from windage.report.page.looks import SEQUENTIAL
-from windage.report.page.material import Material
-from windage.report.page.results import REWARD, Cell, Setting
+from windage.report.page.data import REWARD, AgentRuns, Material, Setting
+from windage.report.page.style import SEQUENTIAL
 from windage.study import stats
 
 __all__ = ["sweep_chart"]
@@ -57,9 +56,9 @@ def sweep_chart(material: Material, setting: Setting) -> Chart | None:
     )
 
 
-def _sweeps(material: Material, setting: Setting) -> dict[str, list[Cell]]:
+def _sweeps(material: Material, setting: Setting) -> dict[str, list[AgentRuns]]:
     """Return cells that differ in window and widening only, by what tells the groups apart."""
-    groups: dict[tuple[str, str], list[Cell]] = defaultdict(list)
+    groups: dict[tuple[str, str], list[AgentRuns]] = defaultdict(list)
     for cell in material.results.cells(setting, ["learner"]):
         fixed = {k: v for k, v in cell.agent.parameter_values().items() if k not in _SWEPT}
         if _window(cell) and _widening(cell) is not None:
@@ -82,12 +81,12 @@ def _group_name(key: tuple[str, str], keys: list[tuple[str, str]]) -> str:
     return ", ".join([key[0], *(f"{name} {value}" for name, value in differs.items())])
 
 
-def _window(cell: Cell) -> int:
+def _window(cell: AgentRuns) -> int:
     found = cell.labels("window")
     return int(found[0]) if len(found) == 1 and found[0] is not None else 0
 
 
-def _widening(cell: Cell) -> Any:
+def _widening(cell: AgentRuns) -> Any:
     found = cell.labels("widening")
     return float(found[0]) if len(found) == 1 and found[0] is not None else None
 

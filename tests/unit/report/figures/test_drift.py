@@ -5,8 +5,9 @@ import pytest
 
 import windage as wd
 from tests.pages import assert_on_the_page, labels, notes, random_run
-from windage.report import drift_figure, traces
-from windage.report.paths import occupancy
+from windage.report import drift_figure
+from windage.report.figures import sampling
+from windage.report.figures.drift import occupancy
 
 
 def literal_courses(model):
@@ -83,13 +84,13 @@ WITHOUT_STOPS = ("stream", "own schedule")
 @pytest.mark.parametrize("name", [name for name in MODELS if name != "riverswim-sparse"])
 def test_curves_are_those_of_the_models_and_miss_no_extreme(name):
     model = MODELS[name]()
-    times = traces.sample_times(model)
+    times = sampling.sample_times(model)
     assert times[0] == 1
     assert times[-1] == model.horizon
     assert (np.diff(times) > 0).all()
     literal = literal_courses(model)
     for curves_of, courses in zip(
-        (traces.reward_curves, traces.kernel_curves), literal, strict=True
+        (sampling.reward_curves, sampling.kernel_curves), literal, strict=True
     ):
         curves = curves_of(model, times, 60)
         assert np.allclose(curves.values, courses[times - 1][:, curves.entries], atol=1e-12)
@@ -114,7 +115,7 @@ def test_curves_are_those_of_the_models_and_miss_no_extreme(name):
 def test_curves_of_a_sparse_model():
     model = MODELS["riverswim-sparse"]()
     times = np.array([1, 5, 600, 1200])
-    curves = traces.kernel_curves(model, times, 10)
+    curves = sampling.kernel_curves(model, times, 10)
     for k, t in enumerate(times):
         rows = model.at(int(t)).transitions.toarray().ravel()
         assert np.allclose(curves.values[k], rows[curves.entries], atol=1e-12)
@@ -125,7 +126,7 @@ def test_curves_of_a_sparse_model():
 def test_only_the_most_moving_are_kept():
     model = wd.envs.make("random-drift", horizon=400, states=12, actions=2)
     courses = literal_courses(model)[1]
-    curves = traces.kernel_curves(model, traces.sample_times(model), 9)
+    curves = sampling.kernel_curves(model, sampling.sample_times(model), 9)
     kept = np.sort(np.ptp(courses, axis=0))[::-1][:9]
     assert np.allclose(np.ptp(curves.values, axis=0), kept, atol=1e-12)
     assert curves.total == 24 * 12
@@ -141,17 +142,17 @@ def test_budgets_accumulate_as_the_models_differ(name):
     )
     steps_p = rows.sum(axis=2).max(axis=1)
     times = np.unique([1, 2, 3, 500, 1499, 1500, 1501, 1502, model.horizon - 1, model.horizon])
-    r, p = traces.accumulated(model, times)
+    r, p = sampling.accumulated(model, times)
     assert np.allclose(r, [steps_r[: t - 1].sum() for t in times], atol=1e-9)
     assert np.allclose(p, [steps_p[: t - 1].sum() for t in times], atol=1e-9)
 
 
 def test_budgets_accumulate_across_stretches(monkeypatch):
     model = wd.envs.make("riverswim", horizon=1000)
-    times = traces.sample_times(model)
-    whole = traces.accumulated(model, times)
-    monkeypatch.setattr(traces, "_CHUNK", 77)
-    assert np.allclose(whole, traces.accumulated(model, times), atol=1e-12)
+    times = sampling.sample_times(model)
+    whole = sampling.accumulated(model, times)
+    monkeypatch.setattr(sampling, "_CHUNK", 77)
+    assert np.allclose(whole, sampling.accumulated(model, times), atol=1e-12)
     budgets = model.budgets()
     assert whole[0][-1] == pytest.approx(budgets.reward)
     assert whole[1][-1] == pytest.approx(budgets.transition)
@@ -159,7 +160,7 @@ def test_budgets_accumulate_across_stretches(monkeypatch):
 
 def test_a_long_horizon_is_sampled_sparsely_and_jumps_are_kept():
     model = wd.envs.make("riverswim", horizon=1_000_000)
-    times = traces.sample_times(model)
+    times = sampling.sample_times(model)
     assert times.size < 2000
     for jump in (250_001, 500_001, 750_001):
         assert {jump - 1, jump} <= set(times.tolist())
@@ -170,7 +171,7 @@ def test_a_stream_is_looked_at_on_both_sides_of_a_jump():
     model = wd.DriftingMDP.from_function(
         lambda t: ([0.2 if t < 4321 else 0.9], [[1.0]]), space=space, horizon=9000
     )
-    assert {4320, 4321} <= set(traces.sample_times(model).tolist())
+    assert {4320, 4321} <= set(sampling.sample_times(model).tolist())
 
 
 class Halves:
@@ -184,17 +185,17 @@ def test_entries_that_end_up_the_same_are_one_curve():
     space = wd.StateActions([3])
     models = [wd.MDP(space, r, [[1.0]] * 3) for r in ([0.2, 0.3, 0.9], [0.4, 0.3, 0.1])]
     model = wd.DriftingMDP.blend(models, Halves(), horizon=20)
-    curves = traces.reward_curves(model, traces.sample_times(model), 60)
+    curves = sampling.reward_curves(model, sampling.sample_times(model), 60)
     assert curves.moving == 0
     assert dict(zip(curves.values[0].round(12), curves.alike, strict=True)) == {0.3: 2, 0.5: 1}
 
 
 def test_more_jumps_than_pixels_become_a_band():
     model = wd.envs.make("peril", horizon=1_000_000, tau=50)
-    times = traces.sample_times(model)
+    times = sampling.sample_times(model)
     assert times.size < 70_000
-    curves = traces.reward_curves(model, times, 60)
-    x, y = traces.envelope(times, curves.values)
+    curves = sampling.reward_curves(model, times, 60)
+    x, y = sampling.envelope(times, curves.values)
     assert x.size <= 2000
     # a reward holds 100 steps, a bin 1000: every bin sees 0 and 1, the last step aside
     assert (y[0:-2:2] == 0).all()
@@ -205,7 +206,7 @@ def test_envelope_against_a_loop():
     rng = np.random.default_rng(5)
     times = np.sort(rng.choice(100_000, 7001, replace=False)) + 1
     values = rng.random((7001, 3))
-    x, y = traces.envelope(times, values, bins=50)
+    x, y = sampling.envelope(times, values, bins=50)
     edges = np.linspace(times[0], times[-1] + 1, 51)
     for k in range(50):
         inside = values[(times >= edges[k]) & (times < edges[k + 1])]

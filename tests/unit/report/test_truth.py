@@ -9,7 +9,7 @@ from windage.cli import oracle
 from windage.cli.show import show
 from windage.errors import NotConverged
 from windage.report import truth_of
-from windage.report.policies import policy_course, time_shares
+from windage.report.truth import policy_course, time_shares
 
 
 def improvement(mdp, actions):

@@ -7,7 +7,8 @@ from matplotlib.collections import PolyCollection
 import windage as wd
 from tests.pages import drawn, labels, notes, random_run
 from windage.models.budgets import Budgets
-from windage.report import drift_figure, traces
+from windage.report import drift_figure
+from windage.report.figures import sampling
 
 LONG = 100_000_000
 
@@ -15,8 +16,8 @@ LONG = 100_000_000
 def test_budgets_of_a_long_horizon_against_their_closed_forms():
     """RiverSwim: prizes swap by .7 every T / 4, the current moves .5 there and back."""
     model = wd.envs.make("riverswim", horizon=LONG)
-    times = traces.sample_times(model)
-    rewards, transitions = traces.accumulated(model, times)
+    times = sampling.sample_times(model)
+    rewards, transitions = sampling.accumulated(model, times)
     assert np.allclose(rewards, 0.7 * ((times - 1) // (LONG // 4)), atol=1e-9)
     weight = (1 + np.cos(2 * np.pi * times / LONG)) / 2
     start = (1 + np.cos(2 * np.pi / LONG)) / 2
@@ -28,8 +29,8 @@ def test_budgets_of_a_long_horizon_against_their_closed_forms():
 def test_sums_between_times_are_sums_of_steps(times):
     """Second witness: the series of single steps, added up one by one."""
     model = wd.envs.make("inventory", horizon=400_000)
-    found = traces._telescoped(model, np.array(times))
-    assert np.array_equal(found, traces.accumulated(model, np.array(times))), "few times: quick"
+    found = sampling._telescoped(model, np.array(times))
+    assert np.array_equal(found, sampling.accumulated(model, np.array(times))), "few times: quick"
     budgets = model.budgets()
     for series, steps in zip(found, (budgets.reward_steps, budgets.transition_steps), strict=True):
         assert np.allclose(series, [steps[: t - 1].sum() for t in times], atol=1e-9)

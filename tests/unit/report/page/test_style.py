@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
-from windage.report.page.looks import THEMES, looks_of
+from windage.report.page.style import THEMES, styles_of
 
 # What dichromats see of linear RGB (Machado, Oliveira, Fernandes 2009, severity 1).
 EYES = {
@@ -31,7 +31,9 @@ def lab(colour, eye):
 @pytest.mark.parametrize("eye", EYES)
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_colours_are_told_apart(theme, eye):
-    tokens = [look.colour[1:] for look in looks_of([f"{k}" for k in range(7)], ["oracle"], ["r"])]
+    tokens = [
+        style.colour[1:] for style in styles_of([f"{k}" for k in range(7)], ["oracle"], ["r"])
+    ]
     assert len(set(tokens)) == 9
     colours = [THEMES[theme][token] for token in tokens]
     for one, other in itertools.combinations(colours, 2):
@@ -39,5 +41,5 @@ def test_colours_are_told_apart(theme, eye):
 
 
 def test_markers_tell_apart_what_shares_a_colour():
-    looks = looks_of([f"{k}" for k in range(12)], [], [])
-    assert len({(look.colour, look.marker) for look in looks}) == 12
+    styles = styles_of([f"{k}" for k in range(12)], [], [])
+    assert len({(style.colour, style.marker) for style in styles}) == 12

@@ -10,7 +10,7 @@ import windage as wd
 from tests.models import random_mdp
 from tests.pages import assert_on_the_page, labels, notes, random_run
 from windage.report import save_figure
-from windage.report.regret import regret_figure, share_of_stretches
+from windage.report.figures.learning import regret_figure, share_of_intervals
 
 
 class Episodes(SimpleNamespace):
@@ -92,7 +92,7 @@ def test_the_share_is_that_of_each_stretch_and_so_far():
 def test_shares_do_not_depend_on_the_record(record, horizon):
     model = world(horizon)
     run, full = a_case(model)
-    edges, shares = share_of_stretches(a_case(model, record)[1])
+    edges, shares = share_of_intervals(a_case(model, record)[1])
     assert (edges[0], edges[-1]) == (1, horizon + 1)
     optimal = np.concatenate([[0.0], full.optimal])
     earned = np.concatenate([[0.0], np.cumsum(run.mean_rewards)])

@@ -9,18 +9,17 @@ from typing import BinaryIO
 import matplotlib as mpl
 
 from windage.atomic_io import write_whole
-from windage.report.page.material import Material
-from windage.report.papers.figures import STYLE, regret_column, shares_column
-from windage.report.papers.latex import (
+from windage.report.figures.style import save_figure
+from windage.report.latex.figures import STYLE, regret_column, regret_plot, shares_column
+from windage.report.latex.tables import (
+    bibliography,
     details_text,
     escaped,
     means_table,
     setting_text,
     tests_table,
 )
-from windage.report.papers.plots import regret_plot
-from windage.report.papers.references import bibliography
-from windage.report.saving import save_figure
+from windage.report.page.data import Material
 
 __all__ = ["write_paper"]
 

@@ -1,4 +1,4 @@
-"""How an agent looks on every chart of a page: one colour, one dash, one marker.
+"""The style of an agent on every chart of a page: one colour, one dash, one marker.
 
 Colours are Okabe and Ito's and a brown, so that every eye can tell them apart; dashes and markers
 tell them apart again, in print too. A chart names colours by tokens, such as `@agent-2`; the page
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-__all__ = ["DIVERGING", "SEQUENTIAL", "THEMES", "Look", "looks_of"]
+__all__ = ["DIVERGING", "SEQUENTIAL", "THEMES", "AgentStyle", "styles_of"]
 
 _LIGHT = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#6A3D1A")
 _DARK = ("#4C9BE8", "#F0803C", "#2FBF93", "#E29BC4", "#F2B632", "#9AD4F5", "#A56B3A")
@@ -48,7 +48,7 @@ _SCALES = {
 
 
 @dataclass(frozen=True)
-class Look:
+class AgentStyle:
     """One agent's colour token, dash and marker; `place` counts within its kind."""
 
     label: str
@@ -67,12 +67,14 @@ class Look:
         return f"{self.colour}/{opacity:g}"
 
 
-def looks_of(learners: Sequence[str], informed: Sequence[str], floor: Sequence[str]) -> list[Look]:
-    """Return a look for every agent: learners, those told the model, those that learn nothing.
+def styles_of(
+    learners: Sequence[str], informed: Sequence[str], floor: Sequence[str]
+) -> list[AgentStyle]:
+    """Return a style for every agent: learners, those told the model, those that learn nothing.
 
     The learners come best first: of many only the first are coloured, the rest is grey.
 
-    >>> [look.colour for look in looks_of(["borl"], ["oracle"], ["random"])]
+    >>> [style.colour for style in styles_of(["borl"], ["oracle"], ["random"])]
     ['@agent-0', '@reference', '@floor']
     """
     found = []
@@ -80,7 +82,7 @@ def looks_of(learners: Sequence[str], informed: Sequence[str], floor: Sequence[s
         cycle, hue = divmod(place, len(_LIGHT))
         coloured = len(learners) <= _MOST_COLOURED or place < len(_LIGHT)
         found.append(
-            Look(
+            AgentStyle(
                 label,
                 f"@agent-{hue}" if coloured else "@other",
                 _DASHES[(2 * cycle + place % 2) % len(_DASHES)] if coloured else "solid",
@@ -91,7 +93,9 @@ def looks_of(learners: Sequence[str], informed: Sequence[str], floor: Sequence[s
     for colour, labels, dash in (("@reference", informed, "dot"), ("@floor", floor, "dash")):
         for place, label in enumerate(labels):
             marker = _MARKERS[(place + 2) % len(_MARKERS)] + "-open"
-            found.append(Look(label, colour, dash if place == 0 else _DASHES[3], marker, True))
+            found.append(
+                AgentStyle(label, colour, dash if place == 0 else _DASHES[3], marker, True)
+            )
     return found
 
 

@@ -1,9 +1,14 @@
-"""What all pages share: colours, frames, legends, numbers and names."""
+"""Style of figures: colours, pages of panels, legends, numbers, names, and files.
+
+A figure is written whole or not at all, with the same bytes every time.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from pathlib import Path
+from typing import Any, BinaryIO
 
+import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -11,6 +16,8 @@ from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 from numpy.typing import NDArray
 
+from windage.atomic_io import write_whole
+from windage.errors import InputError
 from windage.models import DriftingMDP
 
 __all__ = [
@@ -23,7 +30,9 @@ __all__ = [
     "note",
     "number",
     "page",
+    "picture_kind",
     "plain",
+    "save_figure",
     "steps",
     "time_axis",
     "upwards",
@@ -37,6 +46,13 @@ _LONG = 1_000_000  # steps
 GREY = "#B8B8B8"
 STYLES = ("-", "--")
 """Colours are not all that tells neighbours apart."""
+
+
+_UNDATED: dict[str, dict[str, Any]] = {
+    "png": {},
+    "svg": {"Date": None},
+    "pdf": {"CreationDate": None},
+}  # what matplotlib would write the time of day into
 
 
 def page(heights: list[float]) -> tuple[Figure, list[Axes]]:
@@ -147,3 +163,33 @@ def plain(name: str, longest: int = 22) -> str:
 def literal(name: str) -> str:
     """Return a name as matplotlib shows it letter by letter: a dollar starts no formula."""
     return name.replace("$", r"\$")
+
+
+def save_figure(figure: Figure, path: str | Path) -> None:
+    """Write a figure as .png, .svg or .pdf: all of it or nothing, the same bytes every time.
+
+    The folder is made if there is none.
+    """
+    kind = picture_kind(path)
+
+    def draw(file: BinaryIO) -> None:
+        with mpl.rc_context({"svg.hashsalt": "windage"}):
+            figure.savefig(file, format=kind, metadata=_UNDATED[kind])
+
+    write_whole(path, draw, make_folder=True)
+
+
+def picture_kind(path: str | Path) -> str:
+    """Return "png", "svg" or "pdf" as the name of the file asks, or refuse another.
+
+    >>> picture_kind("out/river.SVG")
+    'svg'
+    """
+    kind = Path(path).suffix[1:].lower()
+    if kind not in _UNDATED:
+        raise InputError(
+            f"{kind!r} is no kind of picture" if kind else "does not say what kind of picture",
+            field=str(path),
+            fix="name a file that ends in .png, .svg or .pdf",
+        )
+    return kind

@@ -1,20 +1,32 @@
-"""Tables and words in LaTeX: means with intervals, paired tests, the paragraph of details."""
+"""Tables, words and BibTeX of a paper: means with intervals, paired tests, experimental details.
+
+Entries of `references.bib` are separated by empty lines. Above some of them a comment names the
+fields that are not verified; it goes where the entry goes.
+"""
 
 from __future__ import annotations
 
+import functools
+import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from importlib.resources import files
 from typing import Any
 
-from windage.report.page.comparison import Comparison, Contrast
-from windage.report.page.material import Material
-from windage.report.page.results import SHARE, Cell, Setting
+from windage.report.page.data import SHARE, AgentRuns, Contrast, Material, Setting, Standings
 from windage.report.page.tables import rounded_text
-from windage.report.papers.references import keys_of
 from windage.study.compare import RULE
 from windage.study.resampling import RESAMPLES
 
-__all__ = ["details_text", "escaped", "means_table", "setting_text", "tests_table"]
+__all__ = [
+    "bibliography",
+    "details_text",
+    "escaped",
+    "keys_of",
+    "means_table",
+    "setting_text",
+    "tests_table",
+]
 
 _SPECIAL = {
     "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#",
@@ -28,6 +40,33 @@ _TOLD = {
 }  # fmt: skip
 
 _SYMBOLS = {"window": "$W$", "widening": r"$\eta$", "delta": r"$\delta$"}
+
+
+_OF_AGENT: dict[str, tuple[str, ...]] = {
+    "swucrl2-cw": ("cheung2020",),
+    "swucrl2-cw-practical": ("cheung2020", "windage"),
+    "swucrl2": ("cheung2020",),
+    "borl": ("cheung2020",),
+    "ucrl2": ("jaksch2010",),
+    "ucrl2-restarts": ("jaksch2010",),
+    "sw-ucrl": ("gajane2018",),
+    "va-ucrl": ("ortner2019",),
+    "ucrl2b": ("fruit2020",),
+    "psrl": ("osband2013", "ouyang2017"),
+    "sw-psrl": ("osband2013", "ouyang2017"),
+    "restarted-psrl": ("osband2013", "ouyang2017"),
+    "diff-q": ("wan2021",),
+    "master": ("wei2021",),
+    "multi-scale": ("windage",),
+    "multi-scale-guarded": ("windage",),
+    "ucb1": ("auer2002finite",),
+    "sw-ucb": ("garivier2011",),
+    "d-ucb": ("garivier2011",),
+    "rexp3": ("besbes2014",),
+    "exp3-s": ("auer2002nonstochastic",),
+    "bob": ("cheung2022",),
+}
+_ALWAYS = ("cheung2020", "windage")  # dynamic regret, and what computed it
 
 
 def escaped(text: str) -> str:
@@ -188,13 +227,13 @@ def _agent_sentences(material: Material) -> list[str]:
     return found
 
 
-def _values(cells: Sequence[Cell], name: str) -> list[Any]:
+def _values(cells: Sequence[AgentRuns], name: str) -> list[Any]:
     """Return the different values of a column; an empty text is none, but 0 is one."""
     found = dict.fromkeys(v for cell in cells for v in cell.labels(name))
     return [value for value in found if value is not None and value != ""]
 
 
-def _means_caption(judged: Sequence[Comparison]) -> str:
+def _means_caption(judged: Sequence[Standings]) -> str:
     shares = all(c.measure is SHARE for c in judged)
     what = (
         r"Share of the oracle's reward, in \%" if shares
@@ -221,7 +260,7 @@ def _means_caption(judged: Sequence[Comparison]) -> str:
     )
 
 
-def _mean_cell(comparison: Comparison, label: str) -> str:
+def _mean_cell(comparison: Standings, label: str) -> str:
     found = next((one for one in comparison.ranking if one.label == label), None)
     if found is None:
         return "-- &"
@@ -243,7 +282,7 @@ def _stars(contrast: Contrast | None) -> str:
     return next((f"$^{{{s}}}$" for p, s in _STARS if contrast.corrected < p), "")
 
 
-def _test_row(comparison: Comparison, contrast: Contrast) -> str:
+def _test_row(comparison: Standings, contrast: Contrast) -> str:
     found, digits = contrast.found, comparison.measure.digits
     d = found.difference
     between = f"[${d.low:.{digits}f}$, ${d.high:.{digits}f}$]"
@@ -256,7 +295,7 @@ def _test_row(comparison: Comparison, contrast: Contrast) -> str:
     return " & ".join(cells) + r" \\"
 
 
-def _world(comparison: Comparison) -> str:
+def _world(comparison: Standings) -> str:
     return setting_text(comparison.setting)
 
 
@@ -286,3 +325,27 @@ def _number(value: int) -> str:
 
 def _count(n: int, what: str) -> str:
     return f"{n} {what}{'' if n == 1 else 's'}"
+
+
+def keys_of(agent_id: str) -> tuple[str, ...]:
+    """Return the keys to cite for an agent; nothing for yardsticks and agents of one's own.
+
+    >>> keys_of("borl"), keys_of("random")
+    (('cheung2020',), ())
+    """
+    return _OF_AGENT.get(agent_id, ())
+
+
+def bibliography(agent_ids: Iterable[str]) -> str:
+    """Return the BibTeX file of the agents, every entry once, sorted."""
+    wanted = set(_ALWAYS).union(*(keys_of(agent) for agent in agent_ids))
+    entries = _entries()
+    return "\n\n".join(entries[key] for key in sorted(wanted)) + "\n"
+
+
+@functools.cache
+def _entries() -> dict[str, str]:
+    """Return all entries by their keys."""
+    text = (files("windage.report.latex") / "references.bib").read_text("utf-8")
+    entries = text.strip().split("\n\n")
+    return {re.findall(r"^@\w+\{(\w+),", entry, re.MULTILINE)[0]: entry for entry in entries}

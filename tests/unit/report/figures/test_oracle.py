@@ -10,9 +10,8 @@ import windage as wd
 from tests.models import random_mdp
 from tests.pages import assert_on_the_page, drawn, labels, notes, random_run
 from windage.report import oracle_figure, share, truth_of
-from windage.report.bands import bands_of, stacked
-from windage.report.oracle import bin_means
-from windage.report.policies import PolicyCourse, policy_course
+from windage.report.figures.oracle import bands_of, bin_means, stacked
+from windage.report.truth import PolicyCourse, policy_course
 
 
 def lp_gains(model, times):

@@ -1,0 +1,1 @@
+"""Matplotlib figures of models and runs; no window opens, nothing global changes."""
