@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 import os
+from typing import Any
 
 from hypothesis import HealthCheck, settings
 
 RELIABILITY = os.environ.get("WINDAGE_RELIABILITY") == "1"
+
+
+def one_of(*scenes: Any) -> tuple[Any, ...]:
+    """Scenes that cost seconds: the first one, and all of them in `make reliability`."""
+    return scenes if RELIABILITY else scenes[:1]
+
 
 settings.register_profile(
     "quick",

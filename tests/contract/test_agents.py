@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import windage as wd
+from tests.conftest import RELIABILITY
 from windage.agents.state import Blob, pack, unpack
 from windage.errors import InputError
 from windage.testing import check_agent
@@ -22,7 +23,8 @@ pytestmark = pytest.mark.filterwarnings("ignore:.* is a bandit:windage.errors.Gu
 
 @pytest.mark.parametrize("id", wd.agents.names())
 def test_every_agent_keeps_the_contract(id):
-    check_agent(id)
+    """Memory is watched from 1,000 steps on, in `make reliability` twice as long."""
+    check_agent(id, horizon=2000 if RELIABILITY else 1000)
 
 
 @pytest.mark.parametrize("ties", ["lowest", "random", "previous", "sampled"])

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
+from tests.in_process import windage_here as run_here
 from windage.cli import main
 
 PATIENCE = 300
@@ -24,6 +25,11 @@ def windage(*arguments, cwd, **options):
         [*WINDAGE, *arguments],
         cwd=cwd, capture_output=True, text=True, timeout=PATIENCE, **options,
     )  # fmt: skip
+
+
+def windage_here(*arguments, cwd):
+    """The same in this process, where nothing hangs on a process."""
+    return run_here(arguments, cwd)
 
 
 def refused(capsys, *arguments):

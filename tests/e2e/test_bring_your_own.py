@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 import windage as wd
-from tests.e2e.commands import own_arrays, refused, windage
+from tests.e2e.commands import own_arrays, refused, windage_here
 from windage.cli import main
 
 
@@ -90,7 +90,9 @@ def test_scene_9_a_past_log_is_inspected(here, kind):
         (here / "orders.csv").write_text("\n".join(text) + "\n")
     else:
         frame.write_parquet("orders.parquet")
-    done = windage("inspect", f"orders.{kind}", "-o", "page.html", "--model", "m.npz", cwd=here)
+    done = windage_here(
+        "inspect", f"orders.{kind}", "-o", "page.html", "--model", "m.npz", cwd=here
+    )
     assert done.returncode == 0, done.stderr
     if kind == "csv":
         assert "5,998 of 6,000 lines can be used" in done.stdout

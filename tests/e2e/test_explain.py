@@ -12,7 +12,7 @@ import pytest
 
 import windage as wd
 from tests.e2e import studies
-from tests.e2e.commands import refused, windage
+from tests.e2e.commands import refused, windage_here
 from windage.cli import main
 
 T = 700
@@ -38,7 +38,7 @@ def told(study, capsys, *options):
 
 def test_counts_radii_values_ties_and_optimism(here, study):
     """What the command says, against the same learner played by hand to the same moment."""
-    done = windage("explain", str(study), "--run", "2", "--t", "650", cwd=here)
+    done = windage_here("explain", str(study), "--run", "2", "--t", "650", cwd=here)
     assert done.returncode == 0, done.stderr
     world = wd.envs.make("two-state-cosine", horizon=T)
     agent = wd.SWUCRL2CW(

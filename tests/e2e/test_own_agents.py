@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.e2e.commands import refused, windage
+from tests.e2e.commands import refused, windage, windage_here
 from windage.testing import findings
 
 MODULE = '''
@@ -87,7 +87,7 @@ def test_an_agent_that_passes_all_checks(folder):
     ],
 )
 def test_a_failed_check_is_named_with_its_fix(folder, name, check, message):
-    done = windage("check-agent", f"mine:{name}", "-T", "1000", cwd=folder)
+    done = windage_here("check-agent", f"mine:{name}", "-T", "1000", cwd=folder)
     assert done.returncode == 1
     assert "Traceback" not in done.stderr
     lines = done.stdout.splitlines()
@@ -108,7 +108,7 @@ def test_what_builds_on_acting_alike_is_not_checked_without_it(folder, monkeypat
 
 
 def test_an_agent_of_ones_own_is_tried(folder):
-    done = windage("try", "riverswim", "mine:Careful", "-T", "500", cwd=folder)
+    done = windage_here("try", "riverswim", "mine:Careful", "-T", "500", cwd=folder)
     assert done.returncode == 0, done.stderr
     assert "regret of the path" in done.stdout
     assert (folder / "out" / "riverswim-v0-Careful.png").stat().st_size > 1000

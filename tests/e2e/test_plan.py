@@ -7,7 +7,7 @@ import json
 import pytest
 
 import windage as wd
-from tests.e2e.commands import refused, windage
+from tests.e2e.commands import refused, windage_here
 from windage.cli import main
 
 SCENE = ["--states", "10", "--actions", "4", "--horizon", "100000", "--Br", "1", "--Bp", "1"]
@@ -22,7 +22,7 @@ def printed(capsys, *arguments):
 
 
 def test_scene_2_what_a_plan_says(here):
-    done = windage("plan", *SCENE, cwd=here)
+    done = windage_here("plan", *SCENE, cwd=here)
     assert (done.returncode, done.stderr) == (0, "")
     words = " ".join(done.stdout.split())
     for said in (

@@ -10,7 +10,7 @@ import pytest
 
 import windage as wd
 from tests.e2e import studies
-from tests.e2e.commands import refused, windage
+from tests.e2e.commands import refused, windage_here
 from windage.cli import main
 from windage.report.page import make_report
 
@@ -85,7 +85,7 @@ def assert_well_formed(text):
 
 
 def test_a_latex_table_with_intervals_and_paired_tests(here, duel):
-    done = windage("report", str(duel), "-o", "r.html", "--paper", "paper", cwd=here)
+    done = windage_here("report", str(duel), "-o", "r.html", "--paper", "paper", cwd=here)
     assert done.returncode == 0, done.stderr
     folder = here / "paper"
     table, tests = (folder / "means.tex").read_text(), (folder / "tests.tex").read_text()

@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 import windage as wd
-from tests.e2e.commands import WINDAGE, refused, windage
+from tests.e2e.commands import WINDAGE, refused, windage, windage_here
 from tests.e2e.studying import (
     SLOW,
     SNAIL,
@@ -146,11 +146,11 @@ def test_verify_and_diff(here):
     Path("a.toml").write_text(STUDY.format(horizon=500, seeds=6))
     Path("b.toml").write_text(STUDY.format(horizon=500, seeds=4).replace("500, 5_000", "50, 500"))
     for name in ("a", "b"):
-        assert windage("run", f"{name}.toml", "-o", name, cwd=here).returncode == 0
-    seen = windage("verify", "a", cwd=here)
+        assert windage_here("run", f"{name}.toml", "-o", name, cwd=here).returncode == 0
+    seen = windage_here("verify", "a", cwd=here)
     assert seen.returncode == 0
     assert seen.stdout == "25 files read, 6 results computed again: 0 damaged, 0 different\n"
-    compared = windage("diff", "a", "b", cwd=here)
+    compared = windage_here("diff", "a", "b", cwd=here)
     assert compared.returncode == 0
     said = compared.stdout.splitlines()
     assert [line.split()[2] for line in said[1:3]] == ["swucrl2-cw-practical", "sw-psrl,"]
@@ -162,11 +162,11 @@ def test_verify_and_diff(here):
     )
     victim = sorted(Path("a/runs").iterdir())[0]
     victim.write_bytes(victim.read_bytes()[:-9])
-    broken = windage("verify", "a", "-n", "0", cwd=here)
+    broken = windage_here("verify", "a", "-n", "0", cwd=here)
     assert broken.returncode == 1
     assert f"windage: {victim} is damaged" in broken.stderr
     victim.unlink()
-    lacking = windage("verify", "a", "-n", "0", cwd=here)
+    lacking = windage_here("verify", "a", "-n", "0", cwd=here)
     assert lacking.returncode == 1
     assert lacking.stderr == "windage: missing results: 1; `windage run` goes on with them\n"
     assert wd.load_results("b").height == 16

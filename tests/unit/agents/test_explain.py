@@ -161,7 +161,7 @@ def test_an_episode_that_outlasts_its_ring_is_explained_as_planned(kind, cells, 
     }[kind]()
     told, early = {}, 0
     while agent.t <= steps:
-        wd.run(model, agent, seed=1, steps=10)
+        wd.run(model, agent, seed=1, steps=30)
         said = [agent.explain(s) for s in range(3)]
         region = agent.region()
         start, counts = told.setdefault(agent.n_episodes, (said, agent.region()))
