@@ -11,7 +11,7 @@ from paper.claims import Check, Sides, check, worst
 from paper.result import Effort, Least, Result, Table
 from paper.style import COLOURS, canvas, label
 from windage.models import DriftingMDP
-from windage.oracle.comparator import benchmark_gap, printed_benchmark_gap
+from windage.oracle.finite_horizon import benchmark_gap, printed_benchmark_gap
 
 __all__ = ["Gap", "compute", "counterexample", "judge"]
 

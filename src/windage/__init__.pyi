@@ -51,7 +51,7 @@ from windage.models.files import load as load
 from windage.models.mdp import MDP as MDP
 from windage.models.mdp import gain_lp as gain_lp
 from windage.models.noise import Noise as Noise
-from windage.oracle.comparator import benchmark_gap as benchmark_gap
+from windage.oracle.finite_horizon import benchmark_gap as benchmark_gap
 from windage.regret import Regret as Regret
 from windage.regret import dynamic_regret as dynamic_regret
 from windage.regret_decomposition import RegretTerms as RegretTerms

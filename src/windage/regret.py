@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from windage.errors import InputError
 from windage.kernels.sums import accumulate
 from windage.models import DriftingMDP
-from windage.models.content import fingerprint
+from windage.models.fingerprint import fingerprint
 from windage.models.gains import GainCurve
 from windage.recording import Run
 

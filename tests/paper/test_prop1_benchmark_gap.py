@@ -10,8 +10,8 @@ from scipy.optimize import linprog
 
 import windage as wd
 from tests.models import random_mdp
-from windage.oracle.comparator import benchmark_gap, finite_horizon, printed_benchmark_gap
 from windage.oracle.diameter import diameter
+from windage.oracle.finite_horizon import benchmark_gap, finite_horizon, printed_benchmark_gap
 
 
 def lp_gain(mdp: wd.MDP) -> float:

@@ -15,7 +15,7 @@ from scipy.sparse import csr_array
 import windage as wd
 from tests.models import literal_budgets, random_mdp
 from tests.unit.test_drift import BUILDERS, MODELS, SPACE, T
-from windage.models import blend, budgets, gains, reach, stream
+from windage.models import blend, budgets, communication, gains, tabulated
 
 REAL = 1 << 16
 
@@ -23,12 +23,12 @@ REAL = 1 << 16
 @pytest.fixture(params=[2, 7, 59, 60, 61])
 def piece(request, monkeypatch):
     for module, name in (
-        (blend, "STEPS_A_CHUNK"), (budgets, "CHUNK"), (reach, "CHUNK"), (gains, "CHUNK"),
-        (stream, "KEPT_STEPS"),
+        (blend, "STEPS_A_CHUNK"), (budgets, "CHUNK"), (communication, "CHUNK"), (gains, "CHUNK"),
+        (tabulated, "KEPT_STEPS"),
     ):  # fmt: skip
         monkeypatch.setattr(module, name, request.param)
     monkeypatch.setattr(blend, "_CELLS_A_PIECE", 7 * SPACE.n_pairs * 3)
-    monkeypatch.setattr(stream, "_CELLS_A_CHUNK", 7 * SPACE.n_pairs * 3)
+    monkeypatch.setattr(tabulated, "_CELLS_A_CHUNK", 7 * SPACE.n_pairs * 3)
     return request.param
 
 

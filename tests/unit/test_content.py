@@ -11,7 +11,7 @@ from scipy.sparse import csr_array
 
 import windage as wd
 from tests.unit.test_drift import BUILDERS, MODELS, SPACE, T
-from windage.models import content
+from windage.models import fingerprint as module
 from windage.models.files import fingerprint
 
 
@@ -135,7 +135,7 @@ def stepping(jump, asked=None):
 
 
 def test_functions_are_asked_everywhere_or_at_many_times(monkeypatch):
-    monkeypatch.setattr(content, "ASKED", 20)
+    monkeypatch.setattr(module, "ASKED", 20)
 
     def made(jump, horizon, asked=None):
         function = stepping(jump, asked)
@@ -156,7 +156,7 @@ def test_functions_are_asked_everywhere_or_at_many_times(monkeypatch):
 
 
 def test_arrays_are_read_to_the_last_row(monkeypatch):
-    monkeypatch.setattr(content, "ASKED", 4)
+    monkeypatch.setattr(module, "ASKED", 4)
     r, p = np.zeros((T, 2, 1)), np.full((T, 2, 1, 2), 0.5)
     found = set()
     for t in range(T):

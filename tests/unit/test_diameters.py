@@ -16,7 +16,7 @@ from tests.models import Weights, random_mdp
 from tests.unit.test_drift import BUILDERS, MODELS, SPACE
 from windage.errors import InputError, NotConverged
 from windage.models import diameters as module
-from windage.oracle import hitting
+from windage.oracle import hitting_times
 from windage.oracle.diameter import segment_of, solve_diameter
 
 SHAPES = {
@@ -486,7 +486,7 @@ def test_the_least_of_a_parabola():
     bend[0] = 0.0
     y = np.linspace(0, 1, 2001)[:, None, None]
     grid = ((1 - y) * a + y * b + y * (1 - y) * bend).min(axis=0)
-    found = hitting._least(a, b, bend)
+    found = hitting_times._least(a, b, bend)
     assert (found <= grid + 1e-15).all()
     np.testing.assert_allclose(found, grid, atol=1e-5)
 

@@ -11,7 +11,7 @@ import windage as wd
 from tests.models import random_mdp
 from tests.unit.test_diameters import SHAPES
 from tests.unit.test_drift import MODELS
-from windage.models.families import places, points_and_lines
+from windage.models.segments import places, points_and_lines
 
 
 @pytest.mark.parametrize("T", [1, 2, 3, 7, 400])

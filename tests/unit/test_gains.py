@@ -12,9 +12,9 @@ import windage as wd
 from tests.models import random_mdp
 from tests.unit.test_drift import BUILDERS, MODELS, SPACE
 from windage.errors import InputError, ModelError, NotConverged
-from windage.models import gains, walks
+from windage.models import gains
 from windage.oracle import gain
-from windage.oracle.curve import corner
+from windage.oracle.gain_curve import corner
 from windage.oracle.lp import gain_lp
 
 
@@ -150,7 +150,7 @@ def test_times_outside_the_horizon():
 
 
 def test_streams_too_long_to_solve_are_refused_at_once(monkeypatch):
-    monkeypatch.setattr(walks, "MOST_SOLVES", 10)
+    monkeypatch.setattr(gains, "MOST_SOLVES", 10)
     with pytest.raises(NotConverged, match="no blend: all 60 models would have to be solved"):
         BUILDERS["function"]().optimal_gains()
     both = wd.DriftingMDP.blend(
@@ -181,9 +181,9 @@ def test_lines_count_against_the_most_solves(monkeypatch):
     models = [random_mdp(SPACE, seed) for seed in range(4)]
     model = wd.DriftingMDP.blend(models, wd.schedules.Knots((1, 300, 600, 900)), horizon=900)
     solves = model.optimal_gains(1e-4).solves
-    monkeypatch.setattr(walks, "MOST_SOLVES", solves)
+    monkeypatch.setattr(gains, "MOST_SOLVES", solves)
     assert model.optimal_gains(1e-4).solves == solves
-    monkeypatch.setattr(walks, "MOST_SOLVES", solves - 1)
+    monkeypatch.setattr(gains, "MOST_SOLVES", solves - 1)
     with pytest.raises(NotConverged, match=f"{solves - 1} models were solved"):
         model.optimal_gains(1e-4)
 
@@ -193,7 +193,7 @@ def test_what_corners_may_be_off_by_is_part_of_a_box():
     source = wd.DriftingMDP.blend(
         models, wd.schedules.Linear(), wd.schedules.Cosine(1), horizon=1000
     ).source
-    path = walks.Path(source, np.array([1, 1000]), 0.1, (0, 1, 0, 1), shared=False)
+    path = gains.PathCertifier(source, np.array([1, 1000]), 0.1, (0, 1, 0, 1), shared=False)
     ends = np.array([0.5, 0.52]), np.array([0.3, 0.31])
     *_, error = path._box(100, 120, *ends)
     for at, one in path.solved.items():

@@ -13,7 +13,7 @@ from scipy.sparse import csr_array
 from windage import validation
 from windage.errors import InputError, ModelError
 from windage.kernels import horizon as kernel
-from windage.oracle.comparator import benchmark_gap, finite_horizon, printed_benchmark_gap
+from windage.oracle.finite_horizon import benchmark_gap, finite_horizon, printed_benchmark_gap
 from windage.spaces import StateActions
 
 

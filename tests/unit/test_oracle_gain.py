@@ -11,7 +11,7 @@ from scipy.sparse import csr_array
 
 from windage.errors import InputError, ModelError, NotConverged
 from windage.kernels import gain as kernels
-from windage.oracle import gain, howard
+from windage.oracle import gain, policy_iteration
 from windage.oracle.gain import certify, solve, solve_many
 from windage.oracle.lp import gain_lp
 from windage.spaces import StateActions
@@ -421,13 +421,13 @@ def test_a_wrong_bias_gives_a_wide_bracket():
 
 def test_a_wrong_evaluation_cannot_pass(monkeypatch):
     monkeypatch.setattr(gain, "SMALL", 0)
-    right = howard._evaluate
+    right = policy_iteration._evaluate
 
     def wrong(model, pairs):
         gains, bias = right(model, pairs)
         return gains, bias + np.linspace(0.0, 1e-4, bias.size)
 
-    monkeypatch.setattr(howard, "_evaluate", wrong)
+    monkeypatch.setattr(policy_iteration, "_evaluate", wrong)
     with pytest.raises(NotConverged, match=r"policies the gain is only known to lie in \["):
         solve(*WEAKLY_COMMUNICATING["dense"]())
 
@@ -468,9 +468,9 @@ def test_slow_rings_against_all_policies_in_fractions(way):
 
 def test_gains_that_were_still_rising_are_not_handed_out(monkeypatch):
     """The largest gain is proved at once, but state 1 has not yet turned to it."""
-    monkeypatch.setattr(howard, "ROUNDS", 1)
+    monkeypatch.setattr(policy_iteration, "ROUNDS", 1)
     monkeypatch.setattr(gain, "ROUNDS", 1)
-    monkeypatch.setattr(howard, "LEAKS", ())
+    monkeypatch.setattr(policy_iteration, "LEAKS", ())
     space, rewards = StateActions([1, 2, 1]), [0.2, 0.0, 0.0, 0.9]
     rows = [[1, 0, 0], [1, 0, 0], [0, 0, 1], [0, 0, 1]]
     assert solve(space, rewards, rows).gains == pytest.approx([0.2, 0.9, 0.9])
@@ -606,14 +606,14 @@ def test_impossible_batches_and_certificates_are_named():
 def test_gains_that_were_badly_evaluated_are_not_believed(monkeypatch):
     """The bracket speaks of the largest gain only: others must solve their own equations."""
     space, rewards, rows = StateActions([1, 1]), np.array([0.3, 0.8]), np.eye(2)
-    evaluate = howard._evaluate
+    evaluate = policy_iteration._evaluate
 
     def badly(model, pairs):
         gains, bias = evaluate(model, pairs)
         return gains + np.array([0.01, 0.0]), bias
 
     assert solve(space, rewards, rows).gains == pytest.approx([0.3, 0.8], abs=1e-15)
-    monkeypatch.setattr(howard, "_evaluate", badly)
+    monkeypatch.setattr(policy_iteration, "_evaluate", badly)
     with pytest.raises(NotConverged, match="only known to lie in"):
         solve(space, rewards, rows)
 
@@ -664,9 +664,10 @@ def test_subnormal_probabilities_do_no_harm(way, states):
     found = solve(space, rewards, csr_array(with_specks), method="policy-iteration")
     expected = solve(space, rewards, csr_array(tiny), method="policy-iteration")
     assert found.gain == pytest.approx(expected.gain, abs=1e-12)
-    assert np.isfinite(howard._moves(gain.checked(space, rewards, with_specks)).data).all()
+    moves = policy_iteration._moves(gain.checked(space, rewards, with_specks))
+    assert np.isfinite(moves.data).all()
     system = csr_array(np.eye(states) + 1e-310)
-    howard._factor(system)
+    policy_iteration._factor(system)
     assert set(system.data.tolist()) == {0.0, 1.0}
 
 

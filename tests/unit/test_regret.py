@@ -378,9 +378,9 @@ def test_what_is_no_argument_is_refused(change, field):
 
 
 def test_gains_that_cannot_be_certified_are_not_made_up(monkeypatch):
-    from windage.models import walks
+    from windage.models import gains
 
-    monkeypatch.setattr(walks, "MOST_SOLVES", 10)
+    monkeypatch.setattr(gains, "MOST_SOLVES", 10)
     model = wd.DriftingMDP.blend(
         [random_mdp(RAGGED, 0), random_mdp(RAGGED, 1)], Weights(0.5, 0.5), horizon=50
     )

@@ -16,7 +16,7 @@ from windage.schedules import (
     Steps,
     Walk,
 )
-from windage.schedules.spec import from_spec, to_spec
+from windage.schedules.serialization import from_spec, to_spec
 
 SCHEDULES = [
     Cosine(),

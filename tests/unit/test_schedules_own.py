@@ -11,7 +11,7 @@ import windage as wd
 from tests.models import Weights, literal_budgets, random_mdp
 from windage.errors import ModelError
 from windage.schedules import Cosine, Custom, as_schedule
-from windage.schedules.spec import to_spec
+from windage.schedules.serialization import to_spec
 
 
 class Own:

@@ -8,7 +8,7 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from windage.schedules import Burst, Cosine, Linear, Steps, Walk, as_schedule, base, waves
+from windage.schedules import Burst, Cosine, Linear, Steps, Walk, as_schedule, base, smooth
 from windage.schedules.base import in_pieces
 
 FAST = [
@@ -48,7 +48,7 @@ def test_quiet_times_around_a_fast_burst_are_not_gone_through():
 def test_stretches_are_the_stops_piece_by_piece(schedule, piece, horizon, monkeypatch):
     whole, variation = schedule.stops(horizon), schedule.variation(horizon)
     monkeypatch.setattr(base, "PIECE", piece)
-    monkeypatch.setattr(waves, "PIECE", piece)
+    monkeypatch.setattr(smooth, "PIECE", piece)
     pieces = list(schedule.stretches(horizon))
     for before, after in zip(pieces[:-1], pieces[1:], strict=True):
         assert before[-1] == after[0]

@@ -10,7 +10,7 @@ import pytest
 
 import windage as wd
 from tests.unit.test_drift import MODELS, SPACE
-from windage.models import stream
+from windage.models import tabulated
 
 T = 50
 
@@ -60,7 +60,7 @@ def test_holes_come_with_the_same_pass():
 
 
 def test_a_walk_that_is_too_long_is_not_kept(monkeypatch):
-    monkeypatch.setattr(stream, "KEPT_STEPS", 20)
+    monkeypatch.setattr(tabulated, "KEPT_STEPS", 20)
     model, asked = counted()
     whole = model.budgets()
     assert model.source._walk.last - model.source._walk.first < 20

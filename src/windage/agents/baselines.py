@@ -15,7 +15,7 @@ from windage.agents.state import unpack
 from windage.errors import InputError, StateError
 from windage.models import Blend, DriftingMDP
 from windage.models.files import fingerprint
-from windage.oracle import comparator, gain
+from windage.oracle import finite_horizon, gain
 from windage.rng import key
 from windage.spaces import StateActions
 
@@ -212,8 +212,8 @@ class FiniteHorizonAgent(InformedAgent):
     bound: ClassVar[str] = "the least of all; it may be negative"
 
     @functools.cached_property
-    def _optimum(self) -> comparator.FiniteHorizon:
-        return comparator.finite_horizon(
+    def _optimum(self) -> finite_horizon.FiniteHorizon:
+        return finite_horizon.finite_horizon(
             self.space, self.problem.source.at, self.horizon, policy=True
         )
 

@@ -2,10 +2,10 @@
 
 from windage.models.blend import Blend, Mixture
 from windage.models.budgets import Budgets
+from windage.models.communication import Disconnection
 from windage.models.drifting import DriftingMDP
-from windage.models.reach import Disconnection
-from windage.models.stream import ArrayStream, FunctionStream, Stream
-from windage.models.tables import Source
+from windage.models.source import Source
+from windage.models.tabulated import ArrayStream, FunctionStream, Stream
 
 __all__ = [
     "ArrayStream",

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from windage.models.mdp import Transitions, cells_of, freeze
-from windage.models.tables import Tables, alias_table, join_cells
+from windage.models.source import Tables, alias_table, join_cells
 from windage.schedules import Custom, Schedule
 from windage.spaces import StateActions
 

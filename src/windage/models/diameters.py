@@ -2,9 +2,9 @@
 
 D(p_t) is not extreme where the kernel is: two kernels of diameter 1 may blend into one of diameter
 2 (spec 1.12). At each time the kernel of a blend is a base or lies on a line between two
-(`drift.families`). Lines are searched by branch and bound in their weight. Between two solved
-kernels the least times to every target are bounded (`oracle.hitting.Segment`); where the bound of a
-target exceeds what is attained by more than the tolerance, the piece is cut for that target, the
+(`models.segments`). Lines are searched by branch and bound in their weight. Between two solved
+kernels the least times to every target are bounded (`oracle.hitting_times.Segment`); where the
+bound of a target exceeds what is attained by more than the tolerance, the piece is cut for it, the
 worst piece first. A cut is made at a weight that occurs at some time t, so that a diameter solved
 is a diameter attained. Most targets drop out at once. A piece inside which no weight occurs is
 done, for its ends are solved. So the cost does not grow with T.
@@ -26,10 +26,10 @@ from numpy.typing import NDArray
 
 from windage.errors import NotConverged
 from windage.models.blend import Blend, Mixture
-from windage.models.families import Line, places, points_and_lines
 from windage.models.mdp import Transitions
+from windage.models.segments import Line, places, points_and_lines
 from windage.oracle.diameter import search_of, segment_of, solve_diameter
-from windage.oracle.hitting import Point, Segment
+from windage.oracle.hitting_times import Point, Segment
 from windage.validation import as_integers, as_real
 
 if TYPE_CHECKING:

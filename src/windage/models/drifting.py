@@ -12,10 +12,10 @@ from numpy.typing import ArrayLike, NDArray
 from windage.errors import InputError
 from windage.models import builders
 from windage.models.budgets import Budgets
+from windage.models.communication import Disconnection, disconnections
 from windage.models.mdp import MDP, Transitions
 from windage.models.noise import Noise
-from windage.models.reach import Disconnection, disconnections
-from windage.models.tables import Source
+from windage.models.source import Source
 from windage.schedules import Steps
 from windage.spaces import StateActions
 from windage.validation import as_flag, as_horizon, as_integer, as_name
@@ -23,7 +23,7 @@ from windage.validation import as_flag, as_horizon, as_integer, as_name
 if TYPE_CHECKING:
     from windage.models.diameters import DiameterBound
     from windage.models.gains import GainCurve
-    from windage.oracle.comparator import FiniteHorizon
+    from windage.oracle.finite_horizon import FiniteHorizon
 
 __all__ = ["DriftingMDP"]
 
@@ -271,7 +271,7 @@ class DriftingMDP:
         >>> best.values, best.horizon
         (array([ 99., 100.]), 100)
         """
-        from windage.oracle.comparator import finite_horizon
+        from windage.oracle.finite_horizon import finite_horizon
 
         return finite_horizon(self.space, self.source.at, self.horizon, policy=policy)
 

@@ -7,6 +7,8 @@ and, if action sets differ, `actions[s]`, the number of actions of each state.
 
 from __future__ import annotations
 
+import math
+import zipfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -16,13 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from windage.atomic_io import as_path
+from windage.atomic_io import as_path, write_whole
 from windage.errors import ModelError, StateError, WindageError
 from windage.models import builders
-from windage.models.archive import Arrays, read_arrays, unreadable, write_arrays
 from windage.models.blend import Blend
-from windage.models.content import fingerprint, is_plain, passed, spec_of
 from windage.models.drifting import DriftingMDP
+from windage.models.fingerprint import fingerprint, is_plain, passed, spec_of
 from windage.models.mdp import (
     MDP,
     Transitions,
@@ -33,11 +34,13 @@ from windage.models.mdp import (
 )
 from windage.models.noise import Noise
 from windage.schedules import Knots, Schedule
-from windage.schedules.spec import from_spec
+from windage.schedules.serialization import from_spec
 from windage.spaces import StateActions
 from windage.validation import require_memory
 
 __all__ = ["fingerprint", "load", "save"]
+
+Arrays = dict[str, NDArray[Any]]
 
 _FORMAT = 1
 _PLAIN = ("r", "p", "actions", "horizon")
@@ -106,7 +109,7 @@ def save(model: DriftingMDP, path: str | Path) -> None:
             }  # fmt: skip
     else:
         arrays["transitions"] = np.stack(list(kernels))
-    write_arrays(path, arrays)
+    _write_arrays(path, arrays)
 
 
 def load(path: str | Path) -> DriftingMDP:
@@ -120,7 +123,7 @@ def load(path: str | Path) -> DriftingMDP:
         The file can be read, but what it holds is not a model; the message says where.
     """
     file = as_path(path)
-    arrays = read_arrays(file)
+    arrays = _read_arrays(file)
     if "header" not in arrays:
         return _plain_arrays(file, arrays)
     try:
@@ -128,7 +131,7 @@ def load(path: str | Path) -> DriftingMDP:
     except StateError:
         raise
     except (WindageError, ValueError, KeyError, IndexError, TypeError) as err:
-        raise unreadable(file, str(err) or type(err).__name__) from None
+        raise _unreadable(file, str(err) or type(err).__name__) from None
 
 
 def _header(file: Path, content: NDArray[Any]) -> _Header:
@@ -138,7 +141,7 @@ def _header(file: Path, content: NDArray[Any]) -> _Header:
         if version == _FORMAT:
             return msgspec.json.decode(data, type=_Header)
     except msgspec.DecodeError as err:
-        raise unreadable(file, f"header: {err}") from None
+        raise _unreadable(file, f"header: {err}") from None
     newer = version > _FORMAT
     raise StateError(
         f"format {version}, this version reads {_FORMAT}" + (": it is newer" if newer else ""),
@@ -232,3 +235,66 @@ def _horizon(file: Path, arrays: Arrays, default: int) -> int:
             fix="save a single integer, the number of steps",
         )
     return int(horizon)
+
+
+def _write_arrays(path: str | Path, arrays: Arrays) -> None:
+    """Write arrays to an `.npz`; a reader finds all of it or the file that was there before."""
+    write_whole(path, lambda file: np.savez_compressed(file, **arrays))  # type: ignore[arg-type]
+
+
+def _read_arrays(path: str | Path) -> Arrays:
+    """Return the arrays of an `.npz` by name.
+
+    The sizes that the archive and the arrays claim must agree and fit into memory before anything
+    is allocated.
+    """
+    file = as_path(path)
+    try:
+        with file.open("rb") as handle, zipfile.ZipFile(handle) as archive:
+            entries = archive.infolist()
+            size = sum(entry.file_size for entry in entries)
+            require_memory(3.0 * size, str(file), fix="use a machine with more memory")
+            arrays: Arrays = {}
+            for entry in entries:
+                name = entry.filename.removesuffix(".npy")
+                if name == entry.filename or name in arrays:
+                    raise ValueError(f"{entry.filename} is no array, or is there twice")
+                _check_size(archive, entry)
+                with archive.open(entry) as content:
+                    arrays[name] = np.lib.format.read_array(content, allow_pickle=False)
+            return arrays
+    except WindageError:
+        raise
+    except FileNotFoundError:
+        raise StateError("there is no such file", field=str(file), fix="check the path") from None
+    except Exception as err:  # NumPy reads a header as Python code: damage raises what it likes
+        raise _unreadable(file, str(err) or type(err).__name__) from None
+
+
+def _unreadable(file: Path, why: str) -> StateError:
+    """Return the error that a file is damaged or holds something else."""
+    return StateError(
+        f"cannot be read as a model ({why})",
+        field=str(file),
+        fix="pass an .npz file written by DriftingMDP.save or by numpy.savez(file, r=r, p=p)",
+    )
+
+
+def _check_size(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> None:
+    """Refuse an array whose header claims another size than its entry of the archive has."""
+    with archive.open(entry) as content:
+        version = np.lib.format.read_magic(content)
+        if version == (1, 0):
+            shape, _, dtype = np.lib.format.read_array_header_1_0(content)
+        elif version == (2, 0):
+            shape, _, dtype = np.lib.format.read_array_header_2_0(content)
+        else:
+            raise ValueError(f"{entry.filename} has the unknown version {version}")
+        if dtype.hasobject:
+            raise ValueError(f"{entry.filename} holds Python objects, which are not read")
+        claimed = math.prod(shape) * dtype.itemsize
+        if min(shape, default=0) < 0 or claimed != entry.file_size - content.tell():
+            raise ValueError(
+                f"{entry.filename} claims {claimed} bytes, "
+                f"the file has {entry.file_size - content.tell()}"
+            )

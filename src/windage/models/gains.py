@@ -3,39 +3,46 @@
 At each time the rewards of a blend stand at a base model or on the way between two, and so do its
 transitions. Times that share these bases form a family: a point if nothing moves, a line if one
 weight moves or both move together, a box if rewards and transitions move on their own. Points are
-solved, lines certified in their weight (`oracle.curve`), whatever the weight does in time; boxes,
-and lines the compiled solver cannot take, are certified along the path from stop to stop of the
-schedules. What is no blend is solved at every change.
+solved, lines certified in their weight (`oracle.gain_curve`), whatever the weight does in time;
+boxes, and lines the compiled solver cannot take (large or sparse models, and those with several
+closed classes), are certified along the path from stop to stop of the schedules. What is no blend
+is solved at every change.
 """
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from windage.errors import NotConverged
-from windage.models import walks
 from windage.models.blend import Blend
-from windage.models.families import Place, edges, places, rising
-from windage.models.walks import OnAPath, Path, require_solves
+from windage.models.mdp import Transitions
+from windage.models.segments import Place, edges, places, rising
 from windage.oracle import gain
-from windage.oracle.curve import Line, certify_line
+from windage.oracle.gain_curve import Corner, Line, bracket, certify_line, corner
 from windage.validation import as_integer, as_integers, as_real, require_memory
 
 if TYPE_CHECKING:
     from windage.models.drifting import DriftingMDP
 
-__all__ = ["GainCurve", "gain_curve"]
+__all__ = ["MOST_SOLVES", "GainCurve", "PathCertifier", "PathGains", "gain_curve"]
 
 Reals = NDArray[np.float64]
 Times = NDArray[np.int64]
 
 CHUNK = 1 << 16
 """So many times are evaluated together."""
+
+MOST_SOLVES = 2_000_000
+"""So many models are solved for one curve at the most."""
+
+_FEW_SMALL, _FEW_LARGE = 32, 4
+"""So few steps are solved one by one: for small models a box costs as much as many of them."""
 
 _FEWEST = 256
 """So many models a line may cost in any case; and else twice the number of its times."""
@@ -207,7 +214,7 @@ class _Families:
             line = certify_line(
                 self.space, (r[ri], r[rj]), (p[pi], p[pj]),
                 float(x.min()), float(x.max()), self.tol, self.warm,
-                most=min(max(_FEWEST, 2 * times), walks.MOST_SOLVES - self.solves),
+                most=min(max(_FEWEST, 2 * times), MOST_SOLVES - self.solves),
             )  # fmt: skip
             self.solves += line.solves
             require_solves(self.solves, self.tol)
@@ -217,8 +224,10 @@ class _Families:
                 return
         self.families[key] = self._path(key)
 
-    def _path(self, key: tuple[int, ...]) -> OnAPath:
-        path = Path(self.source, self.stops, self.tol, key, shared=self.shared, spent=self.solves)
+    def _path(self, key: tuple[int, ...]) -> PathGains:
+        path = PathCertifier(
+            self.source, self.stops, self.tol, key, shared=self.shared, spent=self.solves
+        )
         found = path.certified()
         self.solves += path.solves
         return found
@@ -238,10 +247,10 @@ def _alike(v: Place, w: Place) -> list[NDArray[np.int64]]:
 
 def _step_by_step(model: DriftingMDP, tol: float) -> GainCurve:
     """Solve every model that differs from the one before, each from the policy before."""
-    if model.horizon > walks.MOST_SOLVES:
+    if model.horizon > MOST_SOLVES:
         raise NotConverged(
             f"this drift is no blend: all {model.horizon} models would have to be solved, "
-            f"{walks.MOST_SOLVES} at the most are",
+            f"{MOST_SOLVES} at the most are",
             field="optimal_gains",
             fix="build the model from knots or as a blend, or take a shorter horizon",
         )
@@ -263,3 +272,158 @@ def _step_by_step(model: DriftingMDP, tol: float) -> GainCurve:
         return values[i], widths[i]
 
     return GainCurve(model, evaluate, float(widths.max()), len(starts))
+
+
+class PathGains:
+    """A family certified along its path: boxes [first, last] in time, or single times."""
+
+    def __init__(self, boxes: list[tuple[float, ...]]) -> None:
+        table = np.array(sorted(boxes))  # at one first time a box comes after a single time
+        self.firsts, self.table = table[:, 0], table[:, 2:]
+        self.error = float(table[:, -1].max())
+
+    def at(self, times: Times, v: Reals, w: Reals) -> tuple[Reals, Reals]:
+        """Return values and errors at times with weights v of the rewards, w of the kernels."""
+        i = np.searchsorted(self.firsts, times, side="right") - 1
+        v0, v1, w0, w1, g00, g01, g10, g11, offset, error = self.table[i].T
+        z, y = _share(v, v0, v1), _share(w, w0, w1)
+        low, high = (1 - y) * g00 + y * g01, (1 - y) * g10 + y * g11
+        return (1 - z) * low + z * high + offset, error
+
+
+class PathCertifier:
+    """Certifies a family along its path in time; solved models are remembered by their weights."""
+
+    def __init__(
+        self,
+        source: Blend,
+        stops: Times,
+        tol: float,
+        key: tuple[int, ...],
+        *,
+        shared: bool,
+        spent: int = 0,
+    ) -> None:
+        self.source = source
+        self.stops = stops
+        self.tol = tol
+        self.key = key
+        ri, rj, pi, pj = key
+        self.line = ri == rj or pi == pj or (shared and (ri, rj) == (pi, pj))
+        self.rewards = (source.rewards.parts[ri], source.rewards.parts[rj])
+        self.base = source.kernels.parts[pi]
+        self.change = source.kernels.parts[pj] - self.base
+        self.solved: dict[tuple[float, float], Corner] = {}
+        self.solves, self.spent = 0, spent  # its own, and those of families before it
+        self.solver_tol = 1e-3 * tol
+        self.warm: NDArray[np.int64] | None = None
+        self.dense = isinstance(self.base, np.ndarray)
+        small = self.dense and source.space.n_states <= gain.SMALL
+        self.few = _FEW_SMALL if small else _FEW_LARGE
+
+    def certified(self) -> PathGains:
+        """Walk from stop to stop wherever the family holds, and cut until brackets close."""
+        rows: list[tuple[float, ...]] = []
+        stops = self.stops
+        todo = [(int(a), int(b)) for a, b in pairwise(stops)] or [(1, 1)]
+        while todo:
+            a, b = todo.pop()
+            if b - a <= self.few:
+                rows += self._points(np.arange(a, b + 1))
+                continue
+            times = np.array([a, a + 1, b - 1, b])  # at a stop itself another family may hold
+            v, w, mine = self._weights(times)
+            if not mine.any():
+                continue
+            ends = np.flatnonzero(mine)[[0, -1]]
+            a, b = times[ends].tolist()
+            box = self._box(a, b, v[ends], w[ends])
+            if box is None:
+                middle = (a + b) // 2
+                todo += [(a, middle), (middle, b)]
+            else:
+                rows.append(box)
+        return PathGains(rows)
+
+    def _weights(self, times: Times) -> tuple[Reals, Reals, NDArray[np.bool_]]:
+        v, w = places(self.source.rewards, times), places(self.source.kernels, times)
+        keys = np.stack([v.i, v.j, w.i, w.j], axis=1)
+        return v.x, w.x, (keys == np.array(self.key)).all(axis=1)
+
+    def _points(self, times: Times) -> list[tuple[float, ...]]:
+        """Solve every time of the family on its own."""
+        v, w, mine = self._weights(times)
+        times, v, w = times[mine], v[mine], w[mine]
+        if not times.size:
+            return []
+        self._count(times.size)
+        models = [self._model(x, y) for x, y in zip(v, w, strict=True)]
+        kernels = [p for _, p in models]
+        found = gain.solve_many(
+            self.source.space,
+            np.array([r for r, _ in models]),
+            np.array(kernels) if self.dense else kernels,
+            tol=self.solver_tol,
+            warm=self.warm,
+        )
+        errors = [max(one.upper - one.gain, one.gain - one.lower) for one in found]
+        return [
+            (float(t), float(t), x, x, y, y, *(one.gain,) * 4, 0.0, error)
+            for t, x, y, one, error in zip(times, v, w, found, errors, strict=True)
+        ]
+
+    def _box(self, a: int, b: int, v: Reals, w: Reals) -> tuple[float, ...] | None:
+        (v0, v1), (w0, w1) = v, w
+        if self.line:  # the two ends; a weight that stands still counts as moving along
+            left, right = self._corner(v0, w0), self._corner(v1, w1)
+            edges = [(left, right)]
+            corners = (left, right, left, right)
+            if w0 == w1:
+                edges = [(left, left), (right, right)]
+                corners = (left, left, right, right)
+        else:
+            corners = tuple(self._corner(x, y) for x in (v0, v1) for y in (w0, w1))  # type: ignore[assignment]
+            edges = [(corners[0], corners[1]), (corners[2], corners[3])]
+        lower, upper = bracket(edges)
+        error = 0.5 * (upper - lower) + max(c.error for c in corners)
+        if error > self.tol:
+            return None
+        if self.line and w0 != w1:
+            v0 = v1 = 0.0  # the bilinear form is a line in w alone
+        gains = (c.gain for c in corners)
+        return (float(a), float(b), v0, v1, w0, w1, *gains, 0.5 * (lower + upper), error)
+
+    def _corner(self, v: float, w: float) -> Corner:
+        at = (float(v), float(w))
+        if at not in self.solved:
+            self._count(1)
+            r, p = self._model(v, w)
+            space = self.source.space
+            found = gain.solve(space, r, p, tol=self.solver_tol, warm=self.warm)
+            self.warm = found.policy
+            self.solved[at] = corner(space, found, r, float(w), self.base, self.change)
+        return self.solved[at]
+
+    def _model(self, v: float, w: float) -> tuple[Reals, Transitions]:
+        r = self.rewards[0] + v * (self.rewards[1] - self.rewards[0])
+        return r, self.base + w * self.change
+
+    def _count(self, solves: int) -> None:
+        self.solves += solves
+        require_solves(self.spent + self.solves, self.tol)
+
+
+def require_solves(solves: int, tol: float) -> None:
+    """Refuse to solve more models than a curve may cost."""
+    if solves > MOST_SOLVES:
+        raise NotConverged(
+            f"{MOST_SOLVES} models were solved and the curve is not within {tol:g}",
+            field="optimal_gains",
+            fix="allow a larger tol, or a shorter horizon",
+        )
+
+
+def _share(x: Reals, low: Reals, high: Reals) -> Reals:
+    gap = high - low
+    found: Reals = np.where(gap != 0, (x - low) / np.where(gap != 0, gap, 1.0), 0.0)
+    return found

@@ -36,7 +36,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
 from windage.oracle import graph
-from windage.oracle.hitting import Search, Segment, checked, surely
+from windage.oracle.hitting_times import Search, Segment, checked, surely
 from windage.spaces import StateActions
 from windage.validation import as_real, require_memory
 

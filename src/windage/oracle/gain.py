@@ -2,8 +2,8 @@
 
 Every answer carries a bracket that does not depend on how the answer was found
 (`oracle.certificate`); if it is wider than `tol`, up to rounding, `NotConverged` is raised. Small
-dense models are solved in a compiled loop (`kernels.gain`), others by `oracle.howard`; dense models
-of some size that forget quickly take a few sweeps (`oracle.sweeps`).
+dense models are solved in a compiled loop (`kernels.gain`), others by `oracle.policy_iteration`;
+dense models of some size that forget quickly take a few sweeps (`oracle.value_iteration`).
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from windage.oracle.certificate import (
     checked,
     floats,
 )
-from windage.oracle.howard import POLICY, ROUNDS, aim, general
-from windage.oracle.sweeps import VALUE, quick, swept, value_iteration
+from windage.oracle.policy_iteration import POLICY, ROUNDS, aim, general
+from windage.oracle.value_iteration import VALUE, quick, swept, value_iteration
 from windage.spaces import StateActions
 from windage.validation import as_choice, as_real
 

@@ -6,10 +6,9 @@ point of the simplex. Most move between two models; `position` is then the weigh
 method `weights(t, T)` is a schedule; with `weights_many(times, T)` it is a fast one.
 """
 
-from windage.schedules.base import Schedule, TwoModelSchedule
-from windage.schedules.custom import Custom, as_schedule
+from windage.schedules.base import Custom, Schedule, TwoModelSchedule, as_schedule
+from windage.schedules.smooth import Burst, Cosine, Linear, Walk
 from windage.schedules.steps import Knots, Steps
-from windage.schedules.waves import Burst, Cosine, Linear, Walk
 
 __all__ = [
     "Burst",

@@ -15,7 +15,7 @@ from windage.agents.baselines import RandomAgent
 from windage.errors import InputError, ModelError
 from windage.models import DriftingMDP
 from windage.models.mdp import MDP
-from windage.models.tables import largest, largest_row
+from windage.models.source import largest, largest_row
 from windage.simulate import Run, run
 from windage.validation import as_integer
 

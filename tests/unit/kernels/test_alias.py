@@ -9,7 +9,7 @@ import pytest
 
 from windage.kernels import alias
 from windage.models.mdp import Cells
-from windage.models.tables import alias_table
+from windage.models.source import alias_table
 
 ROWS = [
     [1.0],

@@ -7,8 +7,8 @@ from typing import Any
 
 from windage.errors import ModelError
 from windage.schedules.base import Schedule
+from windage.schedules.smooth import Burst, Cosine, Linear, Walk
 from windage.schedules.steps import Knots, Steps
-from windage.schedules.waves import Burst, Cosine, Linear, Walk
 
 __all__ = ["from_spec", "is_plain", "to_spec"]
 

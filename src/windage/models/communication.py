@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from windage.models import stream
+from windage.models import tabulated
 from windage.models.blend import Blend
-from windage.models.families import edges, rising
+from windage.models.segments import edges, rising
 
 if TYPE_CHECKING:
     from windage.models.drifting import DriftingMDP
@@ -67,7 +67,7 @@ def _looks(model: DriftingMDP, start: int, end: int) -> Iterator[tuple[NDArray[n
         times = rising(np.array([start]), near, near + 1)
         yield times[(times >= start) & (times <= end)], end
         return
-    size = CHUNK if isinstance(source, Blend) else stream.KEPT_STEPS  # what a stream finds stays
+    size = CHUNK if isinstance(source, Blend) else tabulated.KEPT_STEPS  # what a stream finds stays
     for first in range(start, end + 1, size):
         last = min(first + size - 1, end)
         yield np.arange(first, last + 1), last

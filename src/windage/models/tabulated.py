@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from windage.errors import ModelError, WindageError
 from windage.models.mdp import Transitions, cells_of, check_rewards, check_transitions, freeze
-from windage.models.tables import Tables, alias_table, join_cells, largest, largest_row
+from windage.models.source import Tables, alias_table, join_cells, largest, largest_row
 from windage.spaces import StateActions
 
 __all__ = ["KEPT_STEPS", "ArrayStream", "FunctionStream", "Stream", "Walk"]

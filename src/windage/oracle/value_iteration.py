@@ -22,7 +22,7 @@ from windage.oracle.certificate import (
     bracket_of,
     solution,
 )
-from windage.oracle.howard import POLICY, best_pairs
+from windage.oracle.policy_iteration import POLICY, best_pairs
 from windage.spaces import StateActions
 
 __all__ = ["quick", "swept", "value_iteration"]

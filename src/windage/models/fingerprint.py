@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 
 from windage.models.blend import Blend
 from windage.models.mdp import MDP, Transitions, cells_of
-from windage.models.stream import ArrayStream
-from windage.schedules import Knots, Schedule
-from windage.schedules import spec as schedule_spec
+from windage.models.tabulated import ArrayStream
+from windage.schedules import Knots, Schedule, serialization
 
 if TYPE_CHECKING:
     from windage.models.drifting import DriftingMDP
@@ -42,12 +41,12 @@ def fingerprint(model: DriftingMDP) -> str:
 def is_plain(source: Blend) -> bool:
     """Return whether both schedules of a blend are the library's own and can be written as data."""
     sides = (source.kernels, source.rewards)
-    return all(schedule_spec.is_plain(side.schedule) for side in sides)
+    return all(serialization.is_plain(side.schedule) for side in sides)
 
 
 def spec_of(schedule: Schedule) -> dict[str, Any]:
     """Return a schedule as plain data in which equal numbers are written alike."""
-    return {name: _number(value) for name, value in schedule_spec.to_spec(schedule).items()}
+    return {name: _number(value) for name, value in serialization.to_spec(schedule).items()}
 
 
 def passed(model: DriftingMDP, times: Iterable[int]) -> Iterator[tuple[int, MDP]]:
