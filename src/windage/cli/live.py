@@ -1,4 +1,4 @@
-"""`windage live`: look at the journals of live agents, check them, and go on with them."""
+"""`windage live`: inspect, check and repair the journals of live agents."""
 
 from __future__ import annotations
 
@@ -103,59 +103,62 @@ def export(
     print(f"{rows:,} decisions written to {output}")
 
 
-def _status_rows(report: Status, one: AgentStatus) -> list[list[str]]:
-    """Return the status of one agent as rows of a table."""
-    word = "cost" if one.direction == "cost" else "reward"
+def _status_rows(report: Status, agent: AgentStatus) -> list[list[str]]:
+    """Return the status of an agent as rows of a table."""
+    word = "cost" if agent.direction == "cost" else "reward"
     writer = f"process {report.writer}" if report.writer else "none: the program is not running"
-    settings = ", ".join(f"{name} {_short(value)}" for name, value in one.settings.items())
-    least = "at least " if one.is_capped else ""
+    settings = ", ".join(f"{name} {_short(value)}" for name, value in agent.settings.items())
+    least = "at least " if agent.is_capped else ""
     rows = [
         ["journal", f"{report.path}, {report.events:,} events"],
         ["first and last event", f"{report.first}, {report.last}"],
         ["written by", writer],
-        ["agent", f"{one.agent} ({settings})" if settings else one.agent],
-        ["next step", f"t = {one.t:,}"],
-        ["decisions", f"{one.decisions:,}"],
-        ["waiting for its outcome", _waiting(one)],
-        ["learned from", f"{one.learned:,}" + (f", {one.late:,} of them late" if one.late else "")],
-        ["dropped", f"{one.given_up:,} steps without an outcome"],
-        ["too late to be used", f"{one.unused:,}"],
-        ["refused outcomes", f"{least}{one.rejected:,}"],
-        ["another action was taken", f"{one.overridden:,} times"],
-        ["decided by the fallback", f"{least}{one.by_fallback:,}"],
-        [f"mean {word}", _mean(one.mean)],
-        [f"mean {word}, last {one.recent:,}", _mean(one.recent_mean)],
-        [f"optimistic {word}", _mean(one.gain)],
+        ["agent", f"{agent.agent} ({settings})" if settings else agent.agent],
+        ["next step", f"t = {agent.t:,}"],
+        ["decisions", f"{agent.decisions:,}"],
+        ["waiting for its outcome", _waiting(agent)],
+        [
+            "learned from",
+            f"{agent.learned:,}" + (f", {agent.late:,} of them late" if agent.late else ""),
+        ],
+        ["dropped", f"{agent.given_up:,} steps without an outcome"],
+        ["too late to be used", f"{agent.unused:,}"],
+        ["refused outcomes", f"{least}{agent.rejected:,}"],
+        ["another action was taken", f"{agent.overridden:,} times"],
+        ["decided by the fallback", f"{least}{agent.by_fallback:,}"],
+        [f"mean {word}", _mean(agent.mean)],
+        [f"mean {word}, last {agent.recent:,}", _mean(agent.recent_mean)],
+        [f"optimistic {word}", _mean(agent.gain)],
     ]
-    if one.vacuous is not None:
-        rows.append(["pairs with unknown transitions", f"{one.vacuous:.0%}"])
+    if agent.vacuous is not None:
+        rows.append(["pairs with unknown transitions", f"{agent.vacuous:.0%}"])
     return rows
 
 
-def _print_agent(report: Status, one: AgentStatus) -> None:
-    print_table(["", one.name], _status_rows(report, one))
-    if one.trouble:
-        print_text(f"The agent itself cannot be read: {one.trouble}")
-    _print_alarms(one)
+def _print_agent(report: Status, agent: AgentStatus) -> None:
+    print_table(["", agent.name], _status_rows(report, agent))
+    if agent.trouble:
+        print_text(f"The agent itself cannot be read: {agent.trouble}")
+    _print_alarms(agent)
 
 
-def _print_alarms(one: AgentStatus) -> None:
+def _print_alarms(agent: AgentStatus) -> None:
     from windage.live.drift_test import DELTA
 
-    if not one.alarms:
+    if not agent.alarms:
         print("no drift beyond chance in the last outcomes of any pair")
         return
     print(f"drift alarms (a stationary environment shows one with probability {DELTA:g}):")
-    for alarm in one.alarms:
+    for alarm in agent.alarms:
         print(f"  {alarm}")
 
 
 def _print_fleet(report: Status) -> None:
     print(f"{report.path}: {len(report.agents):,} agents, {report.events:,} events")
     cells = [
-        [one.name, f"{one.decisions:,}", f"{one.learned:,}", one.pending or "-",
-         _mean(one.recent_mean), _mean(one.gain), str(len(one.alarms)), one.trouble]
-        for one in report.agents[:_SHOWN]
+        [agent.name, f"{agent.decisions:,}", f"{agent.learned:,}", agent.pending or "-",
+         _mean(agent.recent_mean), _mean(agent.gain), str(len(agent.alarms)), agent.trouble]
+        for agent in report.agents[:_SHOWN]
     ]  # fmt: skip
     print_table(
         ["agent", "decisions", "learned", "waiting", "recent mean", "optimistic", "alarms", ""],
@@ -165,8 +168,8 @@ def _print_fleet(report: Status) -> None:
         print(f"and {len(report.agents) - _SHOWN:,} more; --name shows one")
 
 
-def _waiting(one: AgentStatus) -> str:
-    return f"{one.pending}, since {one.pending_since}" if one.pending else "none"
+def _waiting(agent: AgentStatus) -> str:
+    return f"{agent.pending}, since {agent.pending_since}" if agent.pending else "none"
 
 
 def _short(value: object) -> str:
@@ -179,22 +182,24 @@ def _mean(value: float | None) -> str:
 
 def _status_page(report: Status, journal: Path, target: Path) -> None:
     from windage.live.views import performance
+    from windage.report.figures.live import performance_figure
     from windage.report.html import Section, write_page
-    from windage.report.live import performance_figure
 
     sections = []
-    for one in report.agents[:_SHOWN]:
-        figure = None if one.trouble else performance_figure(performance(journal, one.name), one)
-        alarms = [str(alarm) for alarm in one.alarms] or ["no drift beyond chance"]
-        sections.append(Section(one.name, rows=_status_rows(report, one)))
-        sections.append(Section(f"Drift alarms of {one.name}", alarms, figure=figure))
+    for agent in report.agents[:_SHOWN]:
+        figure = (
+            None if agent.trouble else performance_figure(performance(journal, agent.name), agent)
+        )
+        alarms = [str(alarm) for alarm in agent.alarms] or ["no drift beyond chance"]
+        sections.append(Section(agent.name, rows=_status_rows(report, agent)))
+        sections.append(Section(f"Drift alarms of {agent.name}", alarms, figure=figure))
     write_page(target, f"Live agents of {journal.name}", sections)
 
 
 def _explain_page(reason: Reason, target: Path) -> None:
     from windage.live.explain import LEGEND
+    from windage.report.figures.live import reason_figure
     from windage.report.html import Section, write_page
-    from windage.report.live import reason_figure
 
     texts = [*reason.sentences, *([reason.details] if reason.details else [])]
     sections = [Section("", texts, reason.columns, reason.rows)]

@@ -139,7 +139,7 @@ def _knowledge(chosen: ActionReport, units: Units) -> list[str]:
             f"{units.to_user(chosen.optimistic_reward):.4g}."
         ]
     if chosen.vacuous:
-        sentences.append("Nothing is known yet of its transitions: any next state is possible.")
+        sentences.append("Too little is known of its transitions: any next state is possible.")
     bonus, of_eta = scale * chosen.bonus, scale * chosen.bonus_from_widening
     sentences.append(
         f"Optimism about transitions adds {bonus:.4g} to its value, {of_eta:.4g} of it due to "

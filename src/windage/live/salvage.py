@@ -199,7 +199,7 @@ def _chain_on(candidates: _Candidates, sound: list[Event]) -> None:
     chain = sound[-1].chain if sound else ROOT
     while True:
         following = candidates.get(len(sound) + 1, ())
-        event = next((one for one in following if one.chain == one.chain_after(chain)), None)
+        event = next((e for e in following if e.chain == e.chain_after(chain)), None)
         if event is None:
             return
         sound.append(event)

@@ -1,1 +1,1 @@
-"""Matplotlib figures of models and runs; no window opens, nothing global changes."""
+"""Matplotlib figures of models, runs and live agents; no window opens, nothing global changes."""
