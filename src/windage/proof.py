@@ -1,4 +1,4 @@
-"""A run looked at again, beside what was true: what the paper's proofs speak of.
+"""The quantities of the paper's proofs on a run: estimates of each episode beside the truth.
 
 Proofs compare what an episode was planned with, p_hat, r_hat, the radii, rho~ and gamma~, with what
 no agent can see: the visit-weighted true means r_bar and p_bar of its window, and the model at
@@ -204,7 +204,7 @@ class Hindsight:
                     field="run",
                     where=f"episode {m + 1}, t={at + 1}",
                     fix="pass the whole run of an agent that was new: nothing preloaded, no actions"
-                    " of somebody else",
+                    " of another agent",
                 )
             at += length
             yield again.bias

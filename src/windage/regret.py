@@ -1,11 +1,11 @@
-"""Dynamic regret: what a run lost against the optimal gain of the model of every t.
+"""Dynamic regret: what a run lost against the optimal gain of the model at every t.
 
 Regret compares a run with sum_t rho*_t, where rho*_t is the optimal gain of the frozen model M_t.
 Three numbers belong together: the regret of the path, with the mean rewards r_t(s_t, a_t), which is
 what Theorem 1 bounds; the observed one, with the rewards as they were drawn; and the mean of the
 first over many seeds, which is the definition.
 
-Sums are compensated. Gains are looked at a stretch at a time, so a run that kept its totals only
+Sums are compensated. Gains are read an interval at a time, so a run that kept its totals only
 needs no memory for its T gains.
 """
 
@@ -28,7 +28,7 @@ __all__ = ["Regret", "dynamic_regret", "gain_sums", "rounding"]
 Reals = NDArray[np.float64]
 Times = NDArray[np.int64]
 
-_STRETCH = 1 << 13  # gains looked at together: their temporaries stay in the cache
+_INTERVAL = 1 << 13  # gains looked at together: their temporaries stay in the cache
 _LOOKS = 64  # recorded steps that are compared with the model
 _SAME = 1e-9  # mean rewards that differ by less differ by rounding
 _EVERY = {"full": 1, "totals": 0}  # the recorded times are the multiples of this; 0: none
@@ -40,7 +40,7 @@ class Regret:
     """What a run from `first` to `last` lost against the optimal gains.
 
     Nothing is clipped: regret can fall, and can be negative. rho*_t is what the best policy of M_t
-    earns a step in the long run, not the most that a step can earn: a run that stands in a better
+    earns per step in the long run, not the most that a step can earn: a run that stands in a better
     state than it could stay in collects a transient gain, up to the span of a bias at the start and
     again whenever the optimum moves. One path may also be lucky in its transitions; a mean over
     seeds is not. `explain` says so with the numbers.
@@ -103,11 +103,11 @@ class Regret:
         )
         drawn = f"{_amount(self.total_observed)} with the rewards as they were drawn"
         if abs(self.total) <= self.error:
-            return f"{sums}: a regret that cannot be told from zero, and {drawn}."
+            return f"{sums}: a regret that cannot be distinguished from zero, and {drawn}."
         if self.total < 0:
             return (
                 f"{sums}: a regret of {_amount(self.total)}, and of {drawn}; it is negative "
-                "because rho*_t is what the best policy of the frozen model earns a step in the "
+                "because rho*_t is what the best policy of the frozen model earns per step in the "
                 "long run: a transient gain, of a run that starts in a good state or is in one "
                 "when the model changes, comes on top of that, and so does a lucky path."
             )
@@ -132,7 +132,7 @@ class Regret:
 def dynamic_regret(
     run: Run, drifting: DriftingMDP, tol: float = 1e-6, *, gains: GainCurve | None = None
 ) -> Regret:
-    """Return what a run lost against the optimal gain of the model of every t.
+    """Return what a run lost against the optimal gain of the model at every t.
 
     Parameters
     ----------
@@ -151,8 +151,8 @@ def dynamic_regret(
     Raises
     ------
     InputError
-        The run or the gains are those of another model, or the run was made in a world that does
-        not tell its mean rewards.
+        The run or the gains are those of another model, or the environment of the run does not give
+        its mean rewards.
     NotConverged
         The gains cannot be certified to `tol`.
 
@@ -192,8 +192,8 @@ def gain_sums(curve: GainCurve, first: int, last: int, every: int) -> tuple[Real
     """Return the sums of gains up to each multiple of `every`, of all, and of their errors."""
     sums = np.empty(last // every - (first - 1) // every if every else 0)
     total, place, error = np.zeros(2), 0, 0.0
-    for t in range(first, last + 1, _STRETCH):
-        values, errors = curve.evaluate(np.arange(t, min(t + _STRETCH, last + 1)))
+    for t in range(first, last + 1, _INTERVAL):
+        values, errors = curve.evaluate(np.arange(t, min(t + _INTERVAL, last + 1)))
         place += int(accumulate(values, total, t, every, sums[place:]))
         error += float(errors.sum())
     return sums, float(total.sum()), error
@@ -221,7 +221,7 @@ def _check(run: Run, drifting: DriftingMDP) -> None:
         )
     if not np.isfinite(run.total_mean_reward):
         raise InputError(
-            "the mean rewards are not known: this world does not tell them",
+            "the mean rewards are not known: the environment does not give them",
             field="run",
             fix="run the agent in a DriftingMDP; regret is made of r_t(s_t, a_t)",
         )

@@ -15,7 +15,7 @@ from tests.e2e.browser import CLIPPED, TOUCHING
 from windage.report.page import write_report
 
 CHARTS = [
-    "Share of the oracle's reward",
+    "Share of the optimal gain",
     "Regret against t",
     "Probability of improvement",
     "Regret as T grows",
@@ -85,7 +85,7 @@ def test_the_drawn_regret_is_that_of_the_runs(opened, rich_study):
 
 
 def test_the_heat_map_marks_the_best_cell_and_the_theorem(opened, rich_study):
-    place = opened.page.locator("[data-chart$=world-1-window-and-widening]")
+    place = opened.page.locator("[data-chart$=environment-1-window-and-widening]")
     data, shapes = place.evaluate("place => [place.data, place.layout.shapes]")
     z, (box,), star = data[0]["z"], shapes, data[1]
     assert (box["name"], star["name"]) == ("best cell", "W*, eta*")

@@ -37,8 +37,8 @@ def test_the_verdict_says_who_by_how_much_and_on_what(here, duel, capsys):
     share = means(duel)
     gap = 100 * (share["PSRL"] - share["UCRL2"])
     assert gap > 10
-    assert f"earns {100 * share['PSRL']:.1f} % of the oracle's reward" in card
-    assert "told B_r and B_p" in card
+    assert f"earns {100 * share['PSRL']:.1f} % of the optimal gain" in card
+    assert "given B_r and B_p" in card
     assert f"It beats UCRL2 by {gap:.1f} points (" in card
     assert "8 paired seeds; p = 0.0078)" in card  # 2 of the 2^8 signs are as far out
     assert re.fullmatch(r"page: page.html \([45]\.\d MB\)", page)
@@ -165,14 +165,14 @@ def test_little_company(here, agents, headline):
     assert report.html().startswith("<!doctype html>")
 
 
-def test_a_world_without_an_oracle_is_judged_by_its_reward(here):
+def test_an_environment_without_an_oracle_is_judged_by_its_reward(here):
     world = {"id": "two-state-cosine", "oracle": False}
     agents = [{"id": "ucrl2"}, {"id": "sw-psrl"}, {"id": "random"}]
     report = make_report(studies.run(wd.Study([world], agents, horizon=300, seeds=7), here / "r"))
-    assert "a step" in report.verdict[1]
-    assert "This world has no oracle" in report.verdict[1]
+    assert "per step" in report.verdict[1]
+    assert "This environment has no oracle" in report.verdict[1]
     titles = [chart.title for chart in report.page.sections[0].charts]
-    assert titles[:2] == ["Mean reward a step", "Reward against t"]
+    assert titles[:2] == ["Mean reward per step", "Reward against t"]
 
 
 def test_what_is_refused(here, duel, capsys):

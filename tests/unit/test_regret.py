@@ -244,7 +244,7 @@ def test_a_transient_gain_is_negative_regret_and_is_explained():
     assert found.explain() == (
         "The run from t = 1 to 2 earned 1 where the optimal gains add up to 0.09524: a regret of "
         "-0.9048, and of -0.9048 with the rewards as they were drawn; it is negative because "
-        "rho*_t is what the best policy of the frozen model earns a step in the long run: a "
+        "rho*_t is what the best policy of the frozen model earns per step in the long run: a "
         "transient gain, of a run that starts in a good state or is in one when the model "
         "changes, comes on top of that, and so does a lucky path."
     )
@@ -281,7 +281,7 @@ def test_zero_is_said_to_be_zero():
     model = wd.DriftingMDP.stationary(fixed, horizon=30, noise="none")
     found = wd.dynamic_regret(random_run(model), model)
     assert abs(found.total) <= found.error < 1e-4
-    assert "a regret that cannot be told from zero" in found.explain()
+    assert "a regret that cannot be distinguished from zero" in found.explain()
 
 
 def test_nothing_to_earn_has_no_share():

@@ -52,7 +52,7 @@ class Truth:
     largest
         The largest diameter over all t, with its bracket.
     holes
-        All stretches in which the model does not communicate.
+        All intervals in which the model does not communicate.
     policies
         The optimal policy over time.
     """

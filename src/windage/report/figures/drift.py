@@ -203,7 +203,7 @@ def _path_panels(
     states.set_title(f"Path of {who}, seed {run.seed}", loc="left")
     states.set_ylabel("state")
     lines = _reward_lines(rewards, run) if recorded else []
-    describe(rewards, f"Reward collected by {who}", "reward a step", lines)
+    describe(rewards, f"Reward collected by {who}", "reward per step", lines)
     if not recorded:
         note(states, "no path recorded")
         note(rewards, "no path recorded")
@@ -271,7 +271,7 @@ def _state_panel(panel: Axes, model: DriftingMDP, run: Run) -> None:
 
 
 def _reward_lines(panel: Axes, run: Run) -> list[Line2D]:
-    """Draw the means of stretches and the mean so far."""
+    """Draw the means over intervals and the mean so far."""
     running = run.cumulative_reward / (run.times - run.first + 1)
     kept = np.unique(np.linspace(0, run.times.size - 1, _POINTS).astype(np.int64))
     bins = min(_REWARD_BINS, run.times.size)

@@ -56,9 +56,9 @@ def regret_figure(
 ) -> Figure:
     """Return the picture of a run's regret.
 
-    Above, the regret of the path and the observed one as they accumulate, beside a straight line to
+    Above, the pseudo-regret and the observed regret as they accumulate, beside a straight line to
     where the first ends: a learner bends away from it. Below, the share of the optimal gains that
-    was earned in each stretch of time, and so far. Ticks are the starts of episodes, if the agent
+    was earned in each interval of time, and so far. Ticks are the starts of episodes, if the agent
     has any.
 
     Parameters
@@ -108,7 +108,7 @@ def regret_figure(
 
 
 def share_of_intervals(regret: Regret, bins: int = _BINS) -> tuple[Reals, Reals]:
-    """Return the edges of stretches of time and the share of the optimal gains earned in each.
+    """Return the edges of time intervals and the share of the optimal gains earned in each.
 
     The edges are recorded times, so that shares are exact however coarse the record is. NaN where
     there was nothing to earn.
@@ -146,7 +146,7 @@ def _regret_panel(panel: Axes, run: Run, regret: Regret) -> None:
     )  # fmt: skip
     lines += panel.plot(
         times[[0, -1]], path[[0, -1]], color="#707070", linewidth=1.2, linestyle="--", zorder=2,
-        label=f"an even loss: {rate:.3g} a step",
+        label=f"an even loss: {rate:.3g} per step",
     )  # fmt: skip
     drawn = np.concatenate([path[kept], observed[kept]])
     low, top = float(drawn.min()), float(drawn.max())
@@ -234,7 +234,7 @@ def _signed(value: float) -> str:
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
 
 
-def forgetting_figure(told: Forgetting, horizon: int, title: str | None = None) -> Figure:
+def forgetting_figure(forgetting: Forgetting, horizon: int, title: str | None = None) -> Figure:
     """Return the picture of the weights over windows through time.
 
     Above, how many of the last steps count, for rewards and for transitions. Below, what each
@@ -242,12 +242,12 @@ def forgetting_figure(told: Forgetting, horizon: int, title: str | None = None) 
 
     Parameters
     ----------
-    told
+    forgetting
         What `agent.forgetting()` returned.
     horizon
         T, the end of the time axis.
     title
-        What to call the world.
+        The name of the environment.
 
     Examples
     --------
@@ -259,14 +259,14 @@ def forgetting_figure(told: Forgetting, horizon: int, title: str | None = None) 
     >>> [axes.get_title(loc="left") for axes in figure.axes][:2]
     ['How many of the last steps count', 'Weight of each window: rewards']
     """
-    if told.times.size == 0:
+    if forgetting.times.size == 0:
         raise InputError(
-            "the agent has not acted yet", field="told", fix="run it before looking back"
+            "the agent has not acted yet", field="forgetting", fix="run it before looking back"
         )
     figure, panels = page([2.6, 2.0, 2.0])
-    _memory(panels[0], told, horizon)
+    _memory(panels[0], forgetting, horizon)
     for panel, kind in zip(panels[1:], _KINDS, strict=True):
-        _weights(panel, told, kind, horizon)
+        _weights(panel, forgetting, kind, horizon)
     time_axis(panels, horizon)
     for panel in panels[1:]:
         panel.grid(visible=False)
@@ -275,30 +275,32 @@ def forgetting_figure(told: Forgetting, horizon: int, title: str | None = None) 
     return figure
 
 
-def _memory(panel: Axes, told: Forgetting, horizon: int) -> None:
+def _memory(panel: Axes, forgetting: Forgetting, horizon: int) -> None:
     handles = []
     for kind, colour in _KINDS.items():
-        times, memory = steps(told.times, told.mean(kind), horizon)
+        times, memory = steps(forgetting.times, forgetting.mean(kind), horizon)
         panel.plot(times, memory, color=colour, drawstyle="steps-post", linewidth=1.8)
         handles.append(Line2D([], [], color=colour, label=kind))
     course = np.linspace(1.0, horizon, 400)
     panel.plot(course, course, color=GREY, linestyle=":", linewidth=1.2)
     handles.append(Line2D([], [], color=GREY, linestyle=":", label="all so far"))
     panel.set_yscale("log")
-    panel.set_ylim(bottom=max(1.0, 0.5 * told.windows[0]), top=1.3 * horizon)
+    panel.set_ylim(bottom=max(1.0, 0.5 * forgetting.windows[0]), top=1.3 * horizon)
     panel.yaxis.set_major_formatter(FuncFormatter(lambda n, _: f"{n:,.0f}"))
     describe(panel, "How many of the last steps count", "steps", handles)
 
 
-def _weights(panel: Axes, told: Forgetting, kind: str, horizon: int) -> None:
-    weights: NDArray[np.float64] = getattr(told, kind)
-    K = len(told.windows)
+def _weights(panel: Axes, forgetting: Forgetting, kind: str, horizon: int) -> None:
+    weights: NDArray[np.float64] = getattr(forgetting, kind)
+    K = len(forgetting.windows)
     shades = mpl.colormaps["cividis"](np.linspace(0.0, 1.0, K))
-    times = np.repeat(np.append(told.times, horizon + 1), 2)[1:-1]  # each holds until the next
+    times = np.repeat(np.append(forgetting.times, horizon + 1), 2)[
+        1:-1
+    ]  # each holds until the next
     panel.stackplot(times, np.repeat(weights, 2, axis=0).T, colors=shades, linewidth=0)
     panel.set_ylim(0.0, 1.0)
     panel.yaxis.set_major_formatter(PercentFormatter(1.0))
     ends = sorted({0, K // 2, K - 1}, reverse=True)
-    names = [f"W = {told.windows[k]:,}" + (", all" if k == K - 1 else "") for k in ends]
+    names = [f"W = {forgetting.windows[k]:,}" + (", all" if k == K - 1 else "") for k in ends]
     patches = [Patch(color=shades[k], label=name) for k, name in zip(ends, names, strict=True)]
     describe(panel, f"Weight of each window: {kind}", "share", patches)

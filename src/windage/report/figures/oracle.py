@@ -112,7 +112,7 @@ def share(run: Run, truth: Truth) -> float:
 
 
 def bin_means(run: Run, bins: int = _BINS) -> tuple[Reals, Reals]:
-    """Return the edges of stretches of time and the mean reward of each, noise apart.
+    """Return the edges of time intervals and the mean reward of each, noise apart.
 
     The edges are recorded times, so that the means are exact however coarse the record is.
     """
@@ -155,7 +155,7 @@ def _gain_panel(panel: Axes, model: DriftingMDP, truth: Truth, runs: Mapping[str
     panel.set_ylim(low, low + height)
     each = f" (means of {model.horizon / _BINS:,.0f} steps)" if model.horizon >= 2 * _BINS else ""
     heading = f"Optimal gain, and what agents get of it{each}" if runs else "Optimal gain"
-    describe(panel, heading, "reward a step", [*curve, *band, *lines])
+    describe(panel, heading, "reward per step", [*curve, *band, *lines])
 
 
 def _diameter_panel(panel: Axes, model: DriftingMDP, truth: Truth) -> None:

@@ -35,7 +35,7 @@ BINS = 1000
 _STOPS_A_BIN = 64  # more turns than that between two pixels make a solid block anyway
 _JUMPS = 250  # the largest steps a model without known stops is looked at around
 _CHUNK = 1 << 20
-_STEPS_A_SUM = 200  # to sum up a stretch of a blend costs as much as to look at so many steps
+_STEPS_A_SUM = 200  # to sum up an interval of a blend costs as much as to look at so many steps
 _STILL = 1e-12  # a range below this is rounding
 _SAME = 1e-9  # curves that differ by less look like one
 
@@ -248,7 +248,7 @@ def _stops(model: DriftingMDP) -> tuple[list[Times], bool]:
 
 
 def _steps(model: DriftingMDP) -> Iterator[tuple[int, Reals, Reals]]:
-    """Return B_{r,t} and B_{p,t} from t = 1 on, a stretch at a time."""
+    """Return B_{r,t} and B_{p,t} from t = 1 on, an interval at a time."""
     for first in range(1, model.horizon, _CHUNK):
         budgets = model.budgets(first, min(first + _CHUNK, model.horizon))
         yield first, budgets.reward_steps, budgets.transition_steps

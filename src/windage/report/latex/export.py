@@ -101,7 +101,7 @@ def _example(title: str, figures: list[tuple[str, str]]) -> str:
         r"\twocolumn",
     ]
     for name, where in figures:
-        what = "Share of the oracle's reward" if name.startswith("shares") else "Regret against $t$"
+        what = "Share of the optimal gain" if name.startswith("shares") else "Regret against $t$"
         lines += [
             r"\begin{figure}[t]",
             r"\centering",

@@ -76,9 +76,9 @@ def shares_column(material: Material, setting: Setting) -> Figure:
         _bare(panel)
         if comparison.measure is SHARE:
             panel.axvline(100.0, color="#9aa3ad", linewidth=0.7, linestyle=":")
-            panel.set_xlabel("share of the oracle's reward (%)")
+            panel.set_xlabel("share of the optimal gain (%)")
         else:
-            panel.set_xlabel("mean reward a step")
+            panel.set_xlabel("mean reward per step")
     return figure
 
 

@@ -35,7 +35,7 @@ _SPECIAL = {
 }  # fmt: skip
 _GREEK = {"ρ": r"\ensuremath{\rho}", "η": r"\ensuremath{\eta}", "δ": r"\ensuremath{\delta}"}
 _STARS = ((0.001, "***"), (0.01, "**"), (0.05, "*"))
-_TOLD = {
+_FACTS = {
     "B_r": "$B_r$", "B_p": "$B_p$", "D": "$D$", "l": r"the number of changes $\ell$",
 }  # fmt: skip
 
@@ -102,7 +102,7 @@ def means_table(material: Material) -> str:
         r"\begin{tabular}{l" + "r@{\\hspace{0.6em}}l" * len(judged) + "}",
         r"\toprule",
         " & ".join(
-            ["agent", *(rf"\multicolumn{{2}}{{c}}{{{_world(c)}}}" for c in judged)]
+            ["agent", *(rf"\multicolumn{{2}}{{c}}{{{_environment(c)}}}" for c in judged)]
         ) + r" \\",
         r"\midrule",
     ]  # fmt: skip
@@ -118,7 +118,7 @@ def tests_table(material: Material) -> str:
         r"\begin{table}[t]",
         r"\centering",
         r"\caption{Paired differences between the best learner of each environment and the other "
-        r"agents, in points of the oracle's reward where an oracle is known and in reward a step "
+        r"agents, in points of the optimal gain where an oracle is known and in reward per step "
         r"elsewhere: mean, 95\,\% bootstrap interval over seeds, $n$ paired seeds, and $p$-value. "
         rf"The $p$-values are those of two-sided {RULE}.}}",
         r"\label{tab:tests}",
@@ -131,7 +131,7 @@ def tests_table(material: Material) -> str:
         if place:
             lines.append(r"\addlinespace")
         best = escaped(comparison.learners[0].label) if comparison.learners else "no learner"
-        lines.append(rf"\multicolumn{{5}}{{l}}{{\emph{{{_world(comparison)}}}: {best}}} \\")
+        lines.append(rf"\multicolumn{{5}}{{l}}{{\emph{{{_environment(comparison)}}}: {best}}} \\")
         lines += [_test_row(comparison, contrast) for contrast in comparison.contrasts]
     return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", r"\end{table}", ""])
 
@@ -144,7 +144,7 @@ def details_text(
 ) -> str:
     """Return the paragraph "Experimental details"; `before` are versions that ran parts earlier."""
     results = material.results
-    worlds = "; ".join(
+    environments = "; ".join(
         rf"{escaped(s.environment)} (\texttt{{{escaped(s.environment_id)}}}, "
         rf"$T = {_number(s.horizon)}$)"
         for s in results.settings
@@ -154,7 +154,7 @@ def details_text(
     ran = f"{counts[0]} to {seeds} seeds" if counts[0] < seeds else _count(seeds, "seed")
     sentences = [
         rf"\paragraph{{Experimental details.}} We ran {_count(len(results.agents), 'agent')} "
-        rf"on {_count(len(results.environments), 'environment')}: {worlds}.",
+        rf"on {_count(len(results.environments), 'environment')}: {environments}.",
         f"Each agent ran on {ran}; agents on one seed meet the same noise, so "
         "differences are paired by seed.",
         *_agent_sentences(material),
@@ -198,7 +198,7 @@ def _made_with(versions: dict[str, str], *, cite: bool) -> str:
 
 
 def _agent_sentences(material: Material) -> list[str]:
-    """Return who each agent is, what made it, and what it was told."""
+    """Return the id, source, settings and given facts of each agent."""
     found = []
     for agent in material.results.agents:
         cells = [
@@ -221,8 +221,8 @@ def _agent_sentences(material: Material) -> list[str]:
         variants = [rounded_text(text) for text in _values(cells, "variant")]
         if variants:
             parts.append(f"variant: {escaped(' or '.join(variants))}")
-        told = " and ".join(_TOLD.get(fact, escaped(fact)) for fact in agent.told)
-        parts.append(f"told {told}" if told else "told nothing of the drift")
+        told = " and ".join(_FACTS.get(fact, escaped(fact)) for fact in agent.told)
+        parts.append(f"given {told}" if told else "given nothing of the drift")
         found.append(rf"\emph{{{escaped(agent.label)}}} is {'; '.join(parts)}.")
     return found
 
@@ -236,8 +236,8 @@ def _values(cells: Sequence[AgentRuns], name: str) -> list[Any]:
 def _means_caption(judged: Sequence[Standings]) -> str:
     shares = all(c.measure is SHARE for c in judged)
     what = (
-        r"Share of the oracle's reward, in \%" if shares
-        else r"Share of the oracle's reward in \%, or mean reward a step where no oracle is known"
+        r"Share of the optimal gain, in \%" if shares
+        else r"Share of the optimal gain in \%, or mean reward per step where no oracle is known"
     )  # fmt: skip
     seeds = sorted({one.cell.n for c in judged for one in c.ranking})
     n = str(seeds[0]) if len(seeds) == 1 else f"{seeds[0]} to {seeds[-1]}"
@@ -295,7 +295,7 @@ def _test_row(comparison: Standings, contrast: Contrast) -> str:
     return " & ".join(cells) + r" \\"
 
 
-def _world(comparison: Standings) -> str:
+def _environment(comparison: Standings) -> str:
     return setting_text(comparison.setting)
 
 

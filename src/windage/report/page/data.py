@@ -80,7 +80,7 @@ class StudyAgent:
 
     @property
     def kind(self) -> Kind:
-        """Whether it learns, is told the model, or does neither."""
+        """Whether it learns, requires the model, or does neither."""
         if informed(self.told):
             return "informed"
         return "floor" if self.id in _FLOOR else "learner"
@@ -110,8 +110,8 @@ class Measure:
         return f"{value:+.{self.digits}f}".replace("-", "\u2212")
 
 
-SHARE = Measure("share", 100.0, "share of the oracle's reward", "points", 1)
-REWARD = Measure("reward", 1.0, "mean reward a step", "a step", 4)
+SHARE = Measure("share", 100.0, "share of the optimal gain", "points", 1)
+REWARD = Measure("reward", 1.0, "mean reward per step", "per step", 4)
 
 
 class AgentRuns:
@@ -135,7 +135,7 @@ class AgentRuns:
     def values(self, measure: Measure) -> Reals:
         """Return what each run achieved."""
         if measure is REWARD:
-            means = self.column("total_mean_reward")  # a world of one's own may not tell them
+            means = self.column("total_mean_reward")  # a user's simulator may not give them
             earned = means if np.isfinite(means).all() else self.column("total_reward")
             return earned / self.column("steps")
         return measure.scale * self.column(measure.column)
@@ -214,7 +214,7 @@ class Results:
         return sorted(found, key=lambda cell: cell.setting.horizon)
 
     def measure(self, setting: Setting) -> Measure:
-        """Return what the setting is judged by: the oracle's share, or reward where it has none."""
+        """Return the measure of a setting: the share of the optimal gain, else the reward."""
         shares = [cell.column("share") for cell in self.cells(setting)]
         return SHARE if all(np.isfinite(share).all() for share in shares) else REWARD
 
@@ -268,7 +268,7 @@ class Standings:
     ranking
         All agents, the best mean first.
     contrasts
-        The best learner less every other agent that was not told the model, in that order.
+        The best learner less every other agent that does not require the model, in that order.
     corrected
         The p-values of all pairs that were tested, by their labels, corrected by Holm's rule.
     """

@@ -173,7 +173,7 @@ def compose(
     for place, environment in enumerate(results.environments):
         if progress:
             progress(f"charts of {environment}")
-        anchor = f"world-{place + 1}"
+        anchor = f"environment-{place + 1}"
         setting = results.longest(environment)
         sections.append(
             EnvironmentSection(
@@ -195,7 +195,7 @@ def compose(
         cards=[
             Card(
                 comparison.setting.title,
-                f"world-{place + 1}",
+                f"environment-{place + 1}",
                 verdict(
                     comparison,
                     material.styles,
@@ -207,7 +207,7 @@ def compose(
         ],
         sections=sections,
         setup_words=tables.setup_words(material),
-        setup=[tables.agents_table(material), tables.worlds_table(material)],
+        setup=[tables.agents_table(material), tables.environments_table(material)],
         numbers=[tables.numbers_table(material), tables.runs_table(material)],
         provenance=provenance,
         study_file=study_file,

@@ -14,11 +14,11 @@ from windage.study.stats import Interval
 
 __all__ = [
     "agents_table",
+    "environments_table",
     "numbers_table",
     "rounded_text",
     "runs_table",
     "setup_words",
-    "worlds_table",
 ]
 
 _MOST_NAMED = 6
@@ -26,7 +26,7 @@ _FACTS = {"l": "the number of changes"}
 
 
 def agents_table(material: Material) -> Table:
-    """Return what made each agent's numbers: radii, ties, variant, and what it was told."""
+    """Return the settings of each agent: radii, ties, variant, and the facts it is given."""
     results = material.results
     rows: list[list[Any]] = []
     for agent in results.agents:
@@ -42,28 +42,28 @@ def agents_table(material: Material) -> Table:
             ]
         )
     headers = [
-        "agent", "id", "is told", "radii", "ties", "window", "widening", "delta", "variant",
+        "agent", "id", "is given", "radii", "ties", "window", "widening", "delta", "variant",
     ]  # fmt: skip
     return Table("Agents", headers, rows)
 
 
 def setup_words(material: Material) -> list[str]:
-    """Return in words who was told what, and which radii, ties and variants made the numbers."""
+    """Return in words the facts given to agents, and their radii, ties and variants."""
     results = material.results
-    told: dict[str, list[str]] = {}
+    given: dict[str, list[str]] = {}
     labels: dict[str, dict[str, list[str]]] = {"radii": {}, "ties": {}}
     variants = []
     for agent in results.agents:
         cells = _cells(material, agent.label)
         facts = [_FACTS.get(fact, fact) for fact in agent.told]
-        told.setdefault(" and ".join(facts) or "nothing", []).append(agent.label)
+        given.setdefault(" and ".join(facts) or "nothing", []).append(agent.label)
         for name, groups in labels.items():
             for value in _values(cells, name):
                 groups.setdefault(str(value), []).append(agent.label)
         chosen = [rounded_text(text) for text in _values(cells, "variant")]
         if chosen:
             variants.append(f"{shortened(agent.label, 40)}: {' or '.join(chosen)}")
-    found = [" ".join(f"Told {what}: {_names(who)}." for what, who in told.items())]
+    found = [" ".join(f"Given {what}: {_names(who)}." for what, who in given.items())]
     for name, title in (("radii", "Radii"), ("ties", "Ties")):
         if labels[name]:
             parts = [f"{value} for {_names(who)}" for value, who in labels[name].items()]
@@ -74,7 +74,7 @@ def setup_words(material: Material) -> list[str]:
     return found
 
 
-def worlds_table(material: Material) -> Table:
+def environments_table(material: Material) -> Table:
     """Return the settings, and what is known of each."""
     rows: list[list[Any]] = []
     for setting in material.results.settings:
@@ -122,7 +122,7 @@ def numbers_table(material: Material) -> Table:
             )  # fmt: skip
     headers = [
         "environment", "T", "agent", "seeds", "share (%)", "95 % from", "to", "IQM (%)",
-        "regret", "95 % from", "to", "reward a step", "episodes",
+        "regret", "95 % from", "to", "reward per step", "episodes",
     ]  # fmt: skip
     return Table("All agents in all settings, means over seeds", headers, rows)
 

@@ -62,7 +62,10 @@ def verdict(
         sentences += _near_floor(comparison, floors[0].other, styles)
     if measure is not SHARE:
         sentences.append(
-            ["This world has no oracle: agents are compared by reward, and regret is not known."]
+            [
+                "This environment has no oracle: agents are compared by reward, and regret is "
+                "not known."
+            ]
         )
     return sentences + lacking
 
@@ -86,9 +89,9 @@ def evidence(comparison: Standings) -> Table:
                 *(tested if several else (None, "not tested")),
             ]
         )
-    unit = "points" if measure is SHARE else "reward a step"
+    unit = "points" if measure is SHARE else "reward per step"
     headers = [
-        "difference", f"mean ({unit})", "95 % from", "to", "paired seeds", "seeds won",
+        "difference", f"mean ({unit})", "95 % from", "to", "paired seeds", "seeds better",
         "p (Holm)", "significant",
     ]  # fmt: skip
     return Table(f"The best learner less each other, {comparison.setting.title}", headers, rows)
@@ -117,11 +120,11 @@ def _lead(comparison: Standings, styles: Mapping[str, AgentStyle]) -> Words:
         else " (one seed)"
     )
     told = best.cell.agent.told
-    knows = f", told {' and '.join(told)}," if told else ""
+    knows = f", given {' and '.join(told)}," if told else ""
     if measure is SHARE:
-        what = f" earns {score.estimate:.{measure.digits}f} % of the oracle's reward{between}"
+        what = f" earns {score.estimate:.{measure.digits}f} % of the optimal gain{between}"
     else:
-        what = f" earns {score.estimate:.{measure.digits}f} a step{between}"
+        what = f" earns {score.estimate:.{measure.digits}f} per step{between}"
     superlative = ", the most of all learners." if len(comparison.learners) > 1 else "."
     return [styles[best.label], knows, what, superlative]
 
@@ -182,7 +185,7 @@ def _floor(
     best: Scored, contrast: Contrast, comparison: Standings, styles: Mapping[str, AgentStyle]
 ) -> Words:
     floor = styles[contrast.other.label]
-    unit = "points" if comparison.measure is SHARE else "a step"
+    unit = "points" if comparison.measure is SHARE else "per step"
     gap = contrast.found.difference.estimate
     text = f"{abs(gap):.{comparison.measure.digits}f} {unit}"
     if comparison.decidable and not contrast.significant:
@@ -219,7 +222,7 @@ def _near_floor(
 def _amount(contrast: Contrast, comparison: Standings) -> str:
     """Return a difference with its interval, its seeds and its test."""
     found, measure = contrast.found, comparison.measure
-    unit = "points" if measure is SHARE else "a step"
+    unit = "points" if measure is SHARE else "per step"
     d = found.difference
     digits = measure.digits + (abs(d.estimate) < 0.5 * 10.0**-measure.digits)
     test = f"; {_p_text(contrast.corrected)}" if comparison.decidable else ""
@@ -330,7 +333,7 @@ def _one_by_one(comparisons: Sequence[Standings], styles: Mapping[str, AgentStyl
     groups = [set(_leaders(c)) for c in comparisons]
     several = len(groups) > 1
     differs = all(c.decidable for c in comparisons) and not set.intersection(*groups)
-    words: Words = ["The best learner depends on the world: "] if several and differs else []
+    words: Words = ["The best learner depends on the environment: "] if several and differs else []
     for place, comparison in enumerate(comparisons):
         words += ["; " if place else "", *_phrase(comparison, styles, several=several)]
     return [*words, "."]

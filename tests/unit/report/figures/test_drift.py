@@ -147,7 +147,7 @@ def test_budgets_accumulate_as_the_models_differ(name):
     assert np.allclose(p, [steps_p[: t - 1].sum() for t in times], atol=1e-9)
 
 
-def test_budgets_accumulate_across_stretches(monkeypatch):
+def test_budgets_accumulate_across_intervals(monkeypatch):
     model = wd.envs.make("riverswim", horizon=1000)
     times = sampling.sample_times(model)
     whole = sampling.accumulated(model, times)

@@ -66,10 +66,10 @@ def test_the_curves_are_the_sums_of_linear_programs():
     assert said[0].split(": ")[1].startswith(f"{path[-1]:.4g} ±")
     assert float(said[0].split("±")[1]) >= regret.error
     assert said[1] == f"with the rewards drawn: {observed[-1]:.4g}"
-    assert said[2] == f"an even loss: {path[-1] / 150:.3g} a step"
+    assert said[2] == f"an even loss: {path[-1] / 150:.3g} per step"
 
 
-def test_the_share_is_that_of_each_stretch_and_so_far():
+def test_the_share_is_that_of_each_interval_and_so_far():
     model = world(150)
     run, regret = a_case(model)
     below = regret_figure(run, regret).axes[1]

@@ -83,7 +83,7 @@ def test_nothing_to_earn():
 
 @pytest.mark.parametrize("record", ["full", 7, "totals"])
 @pytest.mark.parametrize("horizon", [1, 45, 500])
-def test_means_over_stretches_against_a_loop(record, horizon):
+def test_means_over_intervals_against_a_loop(record, horizon):
     model = wd.envs.make("two-state-cosine", horizon=horizon)
     literal = random_run(model).mean_rewards
     edges, means = bin_means(random_run(model, record=record))

@@ -141,7 +141,7 @@ def test_what_the_window_holds():
     assert "s/y is missing 50 % of the time" in chart.sentence
 
 
-def test_how_fast_the_world_forgets():
+def test_effective_memory():
     def run(seed, rewards):
         told = {"forgetting_t": [1, 40, 70], "forgetting_transitions": [1.0, 30.0, 60.0]}
         return row("a", seed, 0.5, forgetting_rewards=rewards, **told)

@@ -64,7 +64,7 @@ def test_differences_and_corrected_tests_by_hand():
 def test_a_clear_winner():
     top, said, _ = told(scores(good=HIGH, poor=LOW))
     assert top == "good leads on world."
-    assert said[0].startswith("good earns 80.8 % of the oracle's reward (95 % interval ")
+    assert said[0].startswith("good earns 80.8 % of the optimal gain (95 % interval ")
     assert said[0].endswith(", 10 seeds), the most of all learners.")
     assert re.match(r"It beats poor by 50\.5 points \(\d.*; 10 paired seeds; p = 0\.002\)", said[1])
 
@@ -87,7 +87,10 @@ def test_the_best_learner_depends_on_the_world():
     rows += [one | {"environment": "elsewhere"} for one in scores(a=LOW, b=HIGH)]
     found = material(rows)
     top = plain_words(headline(found.judged, found.styles))
-    assert top == "The best learner depends on the world: a leads on world; b leads on elsewhere."
+    assert (
+        top
+        == "The best learner depends on the environment: a leads on world; b leads on elsewhere."
+    )
 
 
 def test_learners_below_the_floor_are_named():
@@ -213,8 +216,8 @@ def test_without_an_oracle_rewards_are_compared():
     ]
     top, said, comparison = told(rows)
     assert top == "a leads on world."
-    assert said[0].startswith("a earns 0.6000 a step")
-    assert "This world has no oracle" in said[-1]
+    assert said[0].startswith("a earns 0.6000 per step")
+    assert "This environment has no oracle" in said[-1]
     assert comparison.ranking[0].score.estimate == pytest.approx(0.6)
 
 

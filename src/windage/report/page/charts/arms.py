@@ -114,20 +114,20 @@ def _draws(
     drawn: NDArray[np.int64], paid: NDArray[np.float64], run: dict[str, Any]
 ) -> list[dict[str, Any]]:
     """Return what one run drew: stronger where the block earned more, a cross if it did not end."""
-    known = np.isfinite(paid)
+    ended = np.isfinite(paid)
     blocks = np.arange(drawn.size) + 1
     style: dict[str, Any] = {"size": 11, "line": {"width": 1.3, "color": "@ink"}}
     found = []
-    for told, more in (
-        (known, {"color": rounded(paid[known]), "colorscale": SEQUENTIAL}),
-        (~known, {"color": "@ink", "symbol": "x-thin", "line": {"width": 2.2, "color": "@ink"}}),
+    for here, more in (
+        (ended, {"color": rounded(paid[ended]), "colorscale": SEQUENTIAL}),
+        (~ended, {"color": "@ink", "symbol": "x-thin", "line": {"width": 2.2, "color": "@ink"}}),
     ):
-        if told.any():
+        if here.any():
             found.append(
                 {
                     "type": "scatter", "mode": "markers", "name": "drawn",
-                    "x": blocks[told].tolist(), "y": drawn[told].tolist(),
-                    "marker": style | more, "customdata": [_paid(value) for value in paid[told]],
+                    "x": blocks[here].tolist(), "y": drawn[here].tolist(),
+                    "marker": style | more, "customdata": [_paid(value) for value in paid[here]],
                     "hovertemplate": f"seed {run['seed']} drew this arm in block "
                     "%{x}%{customdata}<extra></extra>",
                 }
@@ -140,7 +140,7 @@ def _is_uniform(likely: NDArray[np.float64]) -> bool:
 
 
 def _paid(value: float) -> str:
-    return "; it was not over at T" if np.isnan(value) else f"; it earned {value:.3f} a step"
+    return "; it was not over at T" if np.isnan(value) else f"; it earned {value:.3f} per step"
 
 
 def _times(step: int) -> str:

@@ -34,7 +34,7 @@ def forgetting_chart(material: Material, setting: Setting) -> Chart | None:
     headers = ["agent", "of", "shortest (steps)", "mean over time", "at the end"]
     return Chart(
         id="",
-        title="How fast the world forgets",
+        title="Effective memory",
         sentence=_sentence(cells[0], times),
         views=views,
         table=Table(f"Steps that count, means over seeds, {setting.title}", headers, rows),
@@ -99,18 +99,18 @@ def _view(
 
 
 def _sentence(cell: AgentRuns, times: NDArray[np.int64]) -> str:
-    """Say what is drawn, and which of the two the world forgets faster."""
+    """Describe the curves, and compare the memory for rewards with that for transitions."""
     rewards, transitions = (
         float(np.median(_memory(cell, kind, times), axis=0).mean()) for kind in _KINDS
     )
     said = (
         "Windows compete in predicting the next step; drawn is how many of the last steps count as "
-        "the windows are weighted for the whole world: the median over seeds"
+        "the windows are weighted for the whole environment: the median over seeds"
     )
     said += " and the middle 80 % of them." if cell.n > 1 else "."
     said += (
         f" For {cell.agent.label} {rewards:,.0f} steps count for rewards on average over time, "
-        f"{transitions:,.0f} for transitions. Where a line falls, the world has changed as far as "
-        "the learner can see; along the dotted line nothing is forgotten."
+        f"{transitions:,.0f} for transitions. Where a line falls, the environment has changed "
+        "as far as the learner can see; along the dotted line nothing is forgotten."
     )
     return said

@@ -98,9 +98,9 @@ def regret_chart(material: Material, setting: Setting) -> Chart:
 
 
 def _earned(cells: list[AgentRuns]) -> str:
-    """Return which rewards to add up: means, unless a world of one's own does not tell them."""
-    told = all(cell.has("cumulative_mean_reward") for cell in cells)
-    return "cumulative_mean_reward" if told else "cumulative_reward"
+    """Return the column of rewards to add up: means, where all runs have them."""
+    known = all(cell.has("cumulative_mean_reward") for cell in cells)
+    return "cumulative_mean_reward" if known else "cumulative_reward"
 
 
 def _coloured(material: Material, cell: AgentRuns) -> bool:
@@ -175,7 +175,7 @@ def _sentence(
         between = (
             f"{least:.3f} throughout" if most - least <= 1e-4 else f"{least:.3f} to {most:.3f}"
         )
-        said += f" Below: what the world as it is at t pays at best, ρ*, {between}."
+        said += f" Below: the optimal gain ρ* of the model at t, {between}."
     hidden = sum(not style.coloured for style, *_ in curves)
     return said + band + (f" The {hidden} others are grey." if hidden else "")
 

@@ -1,4 +1,4 @@
-"""The share of the oracle's reward: one row an agent, its seeds, its mean, its interval."""
+"""The share of the optimal gain: one row an agent, its seeds, its mean, its interval."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def shares_chart(material: Material, setting: Setting) -> Chart:
         _beside(row, _value(comparison, one.score.estimate))
         for row, one in zip(rows, shown, strict=True)
     ]
-    title = "share of the oracle's reward (%)" if measure is SHARE else "mean reward a step"
+    title = "share of the optimal gain (%)" if measure is SHARE else "mean reward per step"
     layout: dict[str, Any] = {
         "height": _TOP + _BOTTOM + _ROW * len(shown),
         "margin": {"l": 8, "r": 66, "t": _TOP, "b": _BOTTOM},
@@ -84,7 +84,7 @@ def shares_chart(material: Material, setting: Setting) -> Chart:
     }
     return Chart(
         id="",
-        title="Share of the oracle's reward" if measure is SHARE else "Mean reward a step",
+        title="Share of the optimal gain" if measure is SHARE else "Mean reward per step",
         sentence=_sentence(comparison, len(comparison.ranking) - len(shown)),
         views=[View(data, layout, narrow)],
         table=_table(comparison),
@@ -126,9 +126,9 @@ def _sentence(comparison: Standings, left_out: int) -> str:
     if informed:
         names = " and ".join(informed[:3])
         what = (
-            "is told the model: a yardstick"
+            "is given the model: a yardstick"
             if len(informed) == 1
-            else "are told the model: yardsticks"
+            else "are given the model: yardsticks"
         )
         said += f" {names} {what}, no learner."
     if left_out:

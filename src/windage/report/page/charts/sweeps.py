@@ -45,7 +45,7 @@ def sweep_chart(material: Material, setting: Setting) -> Chart | None:
         )
         views.append(_view(label, values, windows, widenings, best, star, lost=lost))
         sentences.append(_sentence(label, values, windows, widenings, best, star, lost=lost))
-    what = "regret" if lost else "reward a step"
+    what = "regret" if lost else "reward per step"
     headers = ["sweep", "W", "eta", f"mean {what}", "95 % from", "to"]
     return Chart(
         id="",
@@ -101,7 +101,7 @@ def _view(
     *,
     lost: bool,
 ) -> View:
-    what = "regret" if lost else "reward a step"
+    what = "regret" if lost else "reward per step"
     low, high = _ends(star, windows, widenings)
     data: list[dict[str, Any]] = [
         {
@@ -201,7 +201,7 @@ def _sentence(
     *,
     lost: bool,
 ) -> str:
-    what = "the least regret" if lost else "the largest reward a step"
+    what = "the least regret" if lost else "the largest reward per step"
     said = (
         f"{label}: {what}, {_short(values[best])}, is at W = {windows[best[1]]:,} and "
         f"η = {widenings[best[0]]:g} (framed)"

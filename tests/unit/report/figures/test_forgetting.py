@@ -1,4 +1,4 @@
-"""The picture of how fast a world forgets."""
+"""The figure of effective memory."""
 
 from __future__ import annotations
 
