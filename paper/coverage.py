@@ -65,12 +65,12 @@ def count(model: DriftingMDP, radii: Radii, seeds: int) -> Counted:
         made = learner(model, seed, window=WINDOW, widening=WIDENING, radii=radii)
         again = hindsight(wd.run(model, made, seed=seed), model)
         held = np.ones(2, bool)
-        for look in again.looks(biases=False):
-            held &= look.covers_rewards, look.covers_transitions
-            if look.seen.any():
+        for episode in again.episodes(biases=False):
+            held &= episode.covers_rewards, episode.covers_transitions
+            if episode.seen.any():
                 seen = (
-                    look.reward_errors[look.seen].max(),
-                    look.transition_errors[look.seen].max(),
+                    episode.reward_errors[episode.seen].max(),
+                    episode.transition_errors[episode.seen].max(),
                 )
                 worst = np.maximum(worst, seen)
         failed += ~held

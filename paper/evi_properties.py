@@ -16,7 +16,7 @@ from paper.cases import CASES, LONGEST, Case
 from paper.claims import Check, Sides, worst
 from paper.result import Effort, Least, Result, Table
 from paper.style import COLOURS, canvas, label, legend
-from windage.proof import Hindsight, Look, hindsight
+from windage.proof import Hindsight, HindsightEpisode, hindsight
 
 __all__ = [
     "Checked", "best_values", "check", "compute", "judge", "printed_values", "reach", "width_of",
@@ -45,18 +45,20 @@ is 0 and both readings agree.
 """
 
 
-def width_of(look: Look) -> Reals:
+def width_of(episode: HindsightEpisode) -> Reals:
     """Return radius plus widening of every pair's L1 set; 2 where it is the whole simplex (E8)."""
-    return np.where(look.seen, np.minimum(look.transition_radius + look.widening, 2.0), 2.0)
+    return np.where(
+        episode.seen, np.minimum(episode.transition_radius + episode.widening, 2.0), 2.0
+    )
 
 
-def reward_upper(look: Look) -> Reals:
+def reward_upper(episode: HindsightEpisode) -> Reals:
     """Return r~ of every pair: r-hat + rad_r cut to [0, 1], and 1 if it was never visited."""
-    hope = np.clip(look.mean_reward + look.reward_radius, 0.0, 1.0)
-    return np.where(look.seen, hope, 1.0)
+    hope = np.clip(episode.mean_reward + episode.reward_radius, 0.0, 1.0)
+    return np.where(episode.seen, hope, 1.0)
 
 
-def best_values(look: Look, u: Reals) -> Reals:
+def best_values(episode: HindsightEpisode, u: Reals) -> Reals:
     """Return r~ + max q.u over the L1 set of every pair, level by level.
 
     q.u = min u + the integral over x of q(u > x), and q(u > x) <= min(1, p_hat(u > x) + width / 2);
@@ -64,27 +66,27 @@ def best_values(look: Look, u: Reals) -> Reals:
     """
     order = np.argsort(u, kind="stable")
     rising = u[order]
-    above = np.cumsum(look.p_hat[:, order][:, ::-1], axis=1)[:, ::-1][:, 1:]
-    most = np.minimum(1.0, above + width_of(look)[:, None] / 2)
-    most[~look.seen] = 1.0
-    values: Reals = reward_upper(look) + rising[0] + most @ np.diff(rising)
+    above = np.cumsum(episode.p_hat[:, order][:, ::-1], axis=1)[:, ::-1][:, 1:]
+    most = np.minimum(1.0, above + width_of(episode)[:, None] / 2)
+    most[~episode.seen] = 1.0
+    values: Reals = reward_upper(episode) + rising[0] + most @ np.diff(rising)
     return values
 
 
-def printed_values(look: Look, u: Reals) -> Reals:
+def printed_values(episode: HindsightEpisode, u: Reals) -> Reals:
     """Return the right side of Property 1 as printed: each next state at its own largest q(s')."""
-    most = np.minimum(1.0, look.p_hat + width_of(look)[:, None] / 2)
-    most[~look.seen] = 1.0
-    values: Reals = reward_upper(look) + most @ u
+    most = np.minimum(1.0, episode.p_hat + width_of(episode)[:, None] / 2)
+    most[~episode.seen] = 1.0
+    values: Reals = reward_upper(episode) + most @ u
     return values
 
 
-def reach(look: Look, offsets: NDArray[np.int64]) -> float:
+def reach(episode: HindsightEpisode, offsets: NDArray[np.int64]) -> float:
     """Return beta: from every state some action may put as much mass on any one state (spec 1.7).
 
     Then span(gamma~) <= 1 / beta, and with a widening beta >= min(1, eta / 2).
     """
-    moved = np.minimum(1.0, width_of(look) / 2)
+    moved = np.minimum(1.0, width_of(episode) / 2)
     return float(np.maximum.reduceat(moved, offsets[:-1]).min())
 
 
@@ -99,22 +101,22 @@ class Checked(NamedTuple):
 
 def check(again: Hindsight) -> Checked:
     """Check both properties at every episode of a run."""
-    rows = [_check(again, look) for look in again.looks()]
+    rows = [_check(again, episode) for episode in again.episodes()]
     first, second, printed = np.array(rows).T
     return Checked(first, second, printed, again.model.space.n_states)
 
 
-def _check(again: Hindsight, look: Look) -> tuple[float, float, float]:
+def _check(again: Hindsight, episode: HindsightEpisode) -> tuple[float, float, float]:
     space = again.model.space
-    level = look.gain + look.bias
-    values = best_values(look, look.bias)
-    here = slice(look.start - 1, look.last)
+    level = episode.gain + episode.bias
+    values = best_values(episode, episode.bias)
+    here = slice(episode.start - 1, episode.last)
     played = np.unique(again.pairs[here])
-    missed = level[space.state_of[played]] - look.epsilon - values[played]
+    missed = level[space.state_of[played]] - episode.epsilon - values[played]
     return (
         float((values - level[space.state_of]).max()),
         float(missed.max()),
-        float((printed_values(look, look.bias) - level[space.state_of]).max()),
+        float((printed_values(episode, episode.bias) - level[space.state_of]).max()),
     )
 
 

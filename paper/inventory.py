@@ -44,9 +44,9 @@ def averaged_diameters(model: DriftingMDP, seed: int = 0, **options: Any) -> Rea
     """Return the diameters of the models averaged by the windows of all episodes but the first."""
     again = hindsight(wd.run(model, learner(model, seed, **options), seed=seed), model)
     found = []
-    for look in again.looks(biases=False):
-        if look.number > 0:  # the window of the first is empty
-            rows = np.where(look.seen[:, None], look.p_bar, look.transitions)
+    for episode in again.episodes(biases=False):
+        if episode.number > 0:  # the window of the first is empty
+            rows = np.where(episode.seen[:, None], episode.p_bar, episode.transitions)
             made = MDP(model.space, np.zeros(model.space.n_pairs), rows, normalize=True)
             found.append(made.diameter())
     return np.array(found)

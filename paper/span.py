@@ -55,15 +55,15 @@ def _measure(case: Case, effort: Effort) -> Spans:
     rows, asked = [], []
     stride = max(1, len(again.run.episodes) // _ASKED)
     held = 0
-    for look in again.looks():
-        warm = 1.0 + again.agent.warm_start * look.epsilon
-        span, eta = float(np.ptp(look.bias)), float(look.widening.min())
-        beta = reach(look, model.space.offsets)
+    for episode in again.episodes():
+        warm = 1.0 + again.agent.warm_start * episode.epsilon
+        span, eta = float(np.ptp(episode.bias)), float(episode.widening.min())
+        beta = reach(episode, model.space.offsets)
         cap = max(1.0, 2.0 / eta) if eta > 0 else np.inf
         rows.append((span, span * beta / warm, span / (warm * cap)))
-        held += look.holds_the_model
-        if look.holds_the_model and look.number % stride == 0:
-            here = float(model.diameters([look.start])[0])
+        held += episode.holds_the_model
+        if episode.holds_the_model and episode.number % stride == 0:
+            here = float(model.diameters([episode.start])[0])
             asked.append((span, here, span / (warm * here)))
     table, some = np.array(rows), np.array(asked).reshape(-1, 3)
     (span, by_reach, by_widening), (span_d, D, by_diameter) = table.T, some.T

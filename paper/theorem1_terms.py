@@ -67,9 +67,9 @@ def lemmas(again: Hindsight, terms: RegretTerms) -> Lemmas:
 def per_block(again: Hindsight) -> Any:
     """Return the sum of 1 / sqrt(N+_tau(m)(s_t, a_t)) over the steps of every block."""
     terms = np.empty(again.pairs.size)
-    for look in again.looks(biases=False):
-        here = slice(look.start - 1, look.last)
-        terms[here] = 1 / np.sqrt(np.maximum(look.visits[again.pairs[here]], 1))
+    for episode in again.episodes(biases=False):
+        here = slice(episode.start - 1, episode.last)
+        terms[here] = 1 / np.sqrt(np.maximum(episode.visits[again.pairs[here]], 1))
     return np.bincount(again.blocks, weights=terms)
 
 

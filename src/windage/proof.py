@@ -28,7 +28,7 @@ from windage.simulate import run as play
 from windage.spaces import StateActions
 from windage.validation import require_memory
 
-__all__ = ["Hindsight", "Look", "hindsight"]
+__all__ = ["Hindsight", "HindsightEpisode", "hindsight"]
 
 Reals = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -37,7 +37,7 @@ _ROUNDING = 1e-12  # of sums of probabilities
 
 
 @dataclass(frozen=True, eq=False)
-class Look:
+class HindsightEpisode:
     """One episode: what it was planned with, and what was true.
 
     Attributes
@@ -154,7 +154,7 @@ class Hindsight:
         t = np.arange(1, self.pairs.size + 1)
         return (t if self.agent.boundary == "start" else t - 1) // self.window
 
-    def looks(self, *, biases: bool = True) -> Iterator[Look]:
+    def episodes(self, *, biases: bool = True) -> Iterator[HindsightEpisode]:
         """Go through the episodes, each beside what was true; without biases the faster way."""
         made, space, run = self.agent, self.model.space, self.run
         bounds: dict[str, Any] = {"space": space, "horizon": made.horizon, "delta": made.delta}
@@ -167,7 +167,7 @@ class Hindsight:
             rad_r = np.asarray(made.radii.reward(visits, **bounds))
             rad_p = np.asarray(made.radii.transition(visits, **bounds))
             rewards, transitions = _dense(self.model, tau)
-            yield Look(
+            yield HindsightEpisode(
                 number=m,
                 start=tau,
                 last=tau + int(lengths[m]) - 1,
@@ -251,7 +251,7 @@ def hindsight(run: Run, drifting: DriftingMDP) -> Hindsight:
     >>> model = wd.envs.make("two-state-cosine", horizon=500)
     >>> agent = wd.SWUCRL2CW(model.space, horizon=500, window=100, widening=0.3)
     >>> again = hindsight(wd.run(model, agent, seed=1), model)
-    >>> all(look.covers_transitions for look in again.looks())
+    >>> all(episode.covers_transitions for episode in again.episodes())
     True
     """
     made = _twin(run)

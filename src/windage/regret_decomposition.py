@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from windage.errors import InputError
 from windage.models import DriftingMDP
 from windage.models.gains import GainCurve
-from windage.proof import Hindsight, Look, hindsight
+from windage.proof import Hindsight, HindsightEpisode, hindsight
 from windage.recording import Run
 from windage.regret import Regret, dynamic_regret
 
@@ -232,13 +232,13 @@ def regret_terms(
     holds = np.empty(M, np.bool_)
     slacks = {name: np.full((2, M), np.nan) for name in _CONSTANTS}
     steps = _Steps(again, regret, D)
-    for look in again.looks():
-        m = look.number
-        covers[:, m] = look.covers_rewards, look.covers_transitions
-        holds[m] = look.holds_the_model
-        steps.add(look)
+    for episode in again.episodes():
+        m = episode.number
+        covers[:, m] = episode.covers_rewards, episode.covers_transitions
+        holds[m] = episode.holds_the_model
+        steps.add(episode)
         for name, constants in _CONSTANTS.items():
-            slacks[name][:, m] = steps.slacks(look, constants)
+            slacks[name][:, m] = steps.slacks(episode, constants)
     separated = far_apart(run.episodes.start, ~holds, again.window)
     bad = _near(run.episodes.start, separated, again.window)
     for found in slacks.values():
@@ -295,23 +295,23 @@ class _Steps:
         self.spread = np.empty(T)  # 1 + eps for a warm start, of which D is multiplied
         self.turn, self.epsilon, self.eta, self.rad_r, self.rad_p = np.empty((5, T))
 
-    def add(self, look: Look) -> None:
+    def add(self, episode: HindsightEpisode) -> None:
         """Take in the steps of an episode."""
-        here = slice(look.start - 1, look.last)
+        here = slice(episode.start - 1, episode.last)
         states, pairs = self.again.run.states[:-1][here], self.again.pairs[here]
-        self.turn[here] = self.again.rows[here] @ look.bias - look.bias[states]
-        self.epsilon[here] = look.epsilon
-        self.spread[here] = 1.0 + self.again.agent.warm_start / math.sqrt(look.start)
-        self.eta[here] = look.widening[pairs]
-        self.rad_r[here] = look.reward_radius[pairs]
-        self.rad_p[here] = look.transition_radius[pairs]
+        self.turn[here] = self.again.rows[here] @ episode.bias - episode.bias[states]
+        self.epsilon[here] = episode.epsilon
+        self.spread[here] = 1.0 + self.again.agent.warm_start / math.sqrt(episode.start)
+        self.eta[here] = episode.widening[pairs]
+        self.rad_r[here] = episode.reward_radius[pairs]
+        self.rad_p[here] = episode.transition_radius[pairs]
 
-    def slacks(self, look: Look, c: _Constants) -> tuple[float, float]:
+    def slacks(self, episode: HindsightEpisode, c: _Constants) -> tuple[float, float]:
         """By how much C8 and C9 hold at the worst step of an episode."""
-        here = slice(look.start - 1, look.last)
+        here = slice(episode.start - 1, episode.last)
         var_r, var_p = self.again.variation_r[here], self.again.variation_p[here]
         D = self.D * self.spread[here]
-        gain = look.gain - (self.rho[here] - var_r - c.gain * D * var_p)
+        gain = episode.gain - (self.rho[here] - var_r - c.gain * D * var_p)
         right = self.turn[here] + self.epsilon[here] + 2 * var_r + 2 * self.rad_r[here]
         right += D * (c.drift * var_p + c.widening * self.eta[here] + c.radius * self.rad_p[here])
         return float(gain.min()), float((right - self.lost[here]).min())

@@ -33,15 +33,17 @@ def test_e15_the_average_of_a_pair_never_visited_is_far_from_its_reward():
                              radii=Radii.paper().scaled(0.001))  # fmt: skip
     again = hindsight(wd.run(model, agent), model)
     failed = visited = 0
-    for look in again.looks():
-        var = again.variation_r[look.start - 1]
-        apart = np.abs(look.rewards - look.true_reward)
-        failed += int((apart[~look.seen] > var + 1e-12).sum())
-        visited += int(look.seen.sum())
-        assert (apart[look.seen] <= var + 1e-12).all()  # for visited pairs the lemma holds
-        hope = look.mean_reward + look.reward_radius
-        assert (look.rewards[~look.seen] <= 1).all()  # and r~ = 1 holds the truth of the others
-        assert (hope[look.seen] >= look.true_reward[look.seen] - 1e-12).all()
+    for episode in again.episodes():
+        var = again.variation_r[episode.start - 1]
+        apart = np.abs(episode.rewards - episode.true_reward)
+        failed += int((apart[~episode.seen] > var + 1e-12).sum())
+        visited += int(episode.seen.sum())
+        assert (apart[episode.seen] <= var + 1e-12).all()  # for visited pairs the lemma holds
+        hope = episode.mean_reward + episode.reward_radius
+        assert (
+            episode.rewards[~episode.seen] <= 1
+        ).all()  # and r~ = 1 holds the truth of the others
+        assert (hope[episode.seen] >= episode.true_reward[episode.seen] - 1e-12).all()
     assert failed > 0
     assert visited > 0
 
@@ -63,12 +65,12 @@ def test_e15_lags_that_were_not_visited_do_not_count():
                              boundary="end", radii=Radii.paper().scaled(0.001))  # fmt: skip
     again = hindsight(wd.run(model, agent), model)
     assert again.pairs.tolist() == [0] + [1] * (T - 1)
-    *_, look = again.looks()  # of the episode that starts at t = W + 1
-    assert (look.start, look.visits[0]) == (W + 1, 1)
-    apart = abs(look.rewards[0] - look.true_reward[0])
-    over_lags = np.abs(look.rewards[0] - rewards[: look.start - 1, 0]).mean()
+    *_, episode = again.episodes()  # of the episode that starts at t = W + 1
+    assert (episode.start, episode.visits[0]) == (W + 1, 1)
+    apart = abs(episode.rewards[0] - episode.true_reward[0])
+    over_lags = np.abs(episode.rewards[0] - rewards[: episode.start - 1, 0]).mean()
     assert apart > over_lags  # the step of the proof fails
-    assert apart <= again.variation_r[look.start - 1]  # its conclusion does not
+    assert apart <= again.variation_r[episode.start - 1]  # its conclusion does not
 
 
 def test_e27_the_delta_of_an_expected_regret_is_legal_and_costs_little():
@@ -164,11 +166,13 @@ def test_remark_with_one_state_widening_changes_nothing_and_evi_is_an_argmax():
         agent = wd.SWUCRL2CW.bandit(model.space, horizon=3000, reward_budget=3.0, widening=eta,
                                     radii=Radii.laplace())  # fmt: skip
         made.append(wd.run(model, agent, seed=1))
-        for look in hindsight(made[-1], model).looks():
-            hopes = np.where(look.seen, np.clip(look.mean_reward + look.reward_radius, 0, 1), 1.0)
-            played = made[-1].actions[look.start - 1]
+        for episode in hindsight(made[-1], model).episodes():
+            hopes = np.where(
+                episode.seen, np.clip(episode.mean_reward + episode.reward_radius, 0, 1), 1.0
+            )
+            played = made[-1].actions[episode.start - 1]
             assert hopes[played] == pytest.approx(hopes.max(), abs=1e-12)
-            assert look.gain == pytest.approx(hopes.max(), abs=1e-12)
+            assert episode.gain == pytest.approx(hopes.max(), abs=1e-12)
     assert (made[0].actions == made[1].actions).all()
 
 

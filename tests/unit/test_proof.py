@@ -22,18 +22,22 @@ def test_episodes_are_those_played_step_by_step(name):
     assert (seen.pairs == witness.pairs).all()
     assert (seen.number == witness.number).all()
     assert (seen.blocks == witness.block).all()
-    looks = list(seen.looks())
-    assert len(looks) == len(witness.starts)
-    for look, start in zip(looks, witness.starts, strict=True):
-        assert (look.start, look.gain) == (start.tau, start.gain)
-        assert np.array_equal(look.bias, start.bias)
-        assert np.array_equal(look.visits, start.N)
+    seen_episodes = list(seen.episodes())
+    assert len(seen_episodes) == len(witness.starts)
+    for episode, start in zip(seen_episodes, witness.starts, strict=True):
+        assert (episode.start, episode.gain) == (start.tau, start.gain)
+        assert np.array_equal(episode.bias, start.bias)
+        assert np.array_equal(episode.visits, start.N)
         region = start.region
-        assert (look.seen == region.visited).all()
-        assert look.p_hat[look.seen] == pytest.approx(region.p_hat.toarray()[look.seen], abs=1e-12)
-        width = np.minimum(look.transition_radius + look.widening, 2.0)
-        assert width[look.seen] == pytest.approx(region.width[look.seen], abs=1e-12)
-        hope = np.where(look.seen, np.clip(look.mean_reward + look.reward_radius, 0, 1), 1.0)
+        assert (episode.seen == region.visited).all()
+        assert episode.p_hat[episode.seen] == pytest.approx(
+            region.p_hat.toarray()[episode.seen], abs=1e-12
+        )
+        width = np.minimum(episode.transition_radius + episode.widening, 2.0)
+        assert width[episode.seen] == pytest.approx(region.width[episode.seen], abs=1e-12)
+        hope = np.where(
+            episode.seen, np.clip(episode.mean_reward + episode.reward_radius, 0, 1), 1.0
+        )
         assert hope == pytest.approx(region.reward_upper, abs=1e-12)
 
 
@@ -47,27 +51,29 @@ def test_averages_and_variations_from_their_definitions(name):
         (np.abs(b.rewards - a.rewards).max(), np.abs(b.transitions - a.transitions).sum(1).max())
         for a, b in itertools.pairwise(models)
     ]
-    for look in seen.looks(biases=False):
-        if look.number % 7 and look.number > 3:
+    for episode in seen.episodes(biases=False):
+        if episode.number % 7 and episode.number > 3:
             continue
-        times = range(max(1, look.start - W), look.start)
+        times = range(max(1, episode.start - W), episode.start)
         for pair in range(model.space.n_pairs):
             mine = [q for q in times if seen.pairs[q - 1] == pair]
             n = max(1, len(mine))
             r_bar = sum(models[q - 1].rewards[pair] for q in mine) / n
-            p_bar = sum((models[q - 1].transitions[pair] for q in mine), np.zeros(look.bias.size))
-            assert look.true_reward[pair] == pytest.approx(r_bar, abs=1e-12)
-            assert look.p_bar[pair] == pytest.approx(p_bar / n, abs=1e-12)
+            p_bar = sum(
+                (models[q - 1].transitions[pair] for q in mine), np.zeros(episode.bias.size)
+            )
+            assert episode.true_reward[pair] == pytest.approx(r_bar, abs=1e-12)
+            assert episode.p_bar[pair] == pytest.approx(p_bar / n, abs=1e-12)
             earned = sum(seen.run.rewards[q - 1] for q in mine) / n
-            assert look.mean_reward[pair] == pytest.approx(earned, abs=1e-12)
-        t = look.last
+            assert episode.mean_reward[pair] == pytest.approx(earned, abs=1e-12)
+        t = episode.last
         var = np.sum(
-            [(0.0, 0.0)] + [steps[q - 1] for q in range(max(1, look.start - W), t)], axis=0
+            [(0.0, 0.0)] + [steps[q - 1] for q in range(max(1, episode.start - W), t)], axis=0
         )
         assert seen.variation_r[t - 1] == pytest.approx(var[0], abs=1e-9)
         assert seen.variation_p[t - 1] == pytest.approx(var[1], abs=1e-9)
-        assert look.rewards == pytest.approx(models[look.start - 1].rewards)
-        assert (look.transitions == models[look.start - 1].transitions).all()
+        assert episode.rewards == pytest.approx(models[episode.start - 1].rewards)
+        assert (episode.transitions == models[episode.start - 1].transitions).all()
 
 
 def test_true_rows_of_all_kinds_of_models():
@@ -86,7 +92,7 @@ def test_true_rows_of_all_kinds_of_models():
             kernel = model.at(t).transitions
             kernel = kernel if isinstance(kernel, np.ndarray) else kernel.toarray()
             assert seen.rows[t - 1] == pytest.approx(kernel[seen.pairs[t - 1]], abs=1e-14)
-        assert all(look.covers_transitions for look in seen.looks())
+        assert all(episode.covers_transitions for episode in seen.episodes())
 
 
 def a_run(**options):
@@ -138,7 +144,7 @@ def test_an_agent_that_knew_more_is_found_out():
         agent.preload(0, 0, 1.0, 1)
     run = wd.run(model, agent, seed=3)
     with pytest.raises(wd.InputError, match="takes other steps"):
-        list(hindsight(run, model).looks())
+        list(hindsight(run, model).episodes())
 
 
 def test_a_run_says_who_made_it():

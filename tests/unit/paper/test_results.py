@@ -36,10 +36,12 @@ from windage.envs.proposition3 import peril_replay
 @pytest.mark.parametrize("name", ["river", "ragged", "peril"])
 def test_the_checker_is_the_one_of_the_tests(name):
     """Sets recounted from a record, and those that the agent says it planned with."""
-    for look, start in zip(runs.in_hindsight(name).looks(), runs.played(name).starts, strict=True):
-        mine = evi_properties.best_values(look, look.bias)
+    for episode, start in zip(
+        runs.in_hindsight(name).episodes(), runs.played(name).starts, strict=True
+    ):
+        mine = evi_properties.best_values(episode, episode.bias)
         assert mine == pytest.approx(runs.best_values(start.region, start.bias), abs=1e-9)
-        printed = evi_properties.printed_values(look, look.bias)
+        printed = evi_properties.printed_values(episode, episode.bias)
         assert printed == pytest.approx(runs.printed_values(start.region, start.bias), abs=1e-9)
 
 
