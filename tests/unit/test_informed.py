@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import windage as wd
-from tests.unit.test_drift import BUILDERS, SPACE, T
-from tests.unit.test_simulate import Slow, same
+from tests.drifting import BUILDERS, SPACE, T
+from tests.runs import Slow, same
 from windage.agents import baselines
 from windage.errors import InputError, StateError
 from windage.oracle import gain

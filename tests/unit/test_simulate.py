@@ -6,23 +6,11 @@ import numpy as np
 import pytest
 
 import windage as wd
-from tests.unit.test_drift import BUILDERS, MODELS, SPACE, T
+from tests.drifting import BUILDERS, MODELS, SPACE, T
+from tests.runs import Slow, same
 from windage import simulate
 from windage.errors import CallOrderError, HorizonReached, InputError, ModelError
 from windage.simulate import Simulator
-
-
-class Slow:
-    """An agent of the user's own: it has neither a space nor a clock."""
-
-    def __init__(self, inner):
-        self.inner = inner
-
-    def act(self, s):
-        return self.inner.act(s)
-
-    def observe(self, s, a, reward, s_next):
-        self.inner.observe(s, a, reward, s_next)
 
 
 class Clock(Slow):
@@ -39,13 +27,6 @@ class Clock(Slow):
 
 def random_agent(model, seed=0):
     return wd.agents.make("random", model.space, horizon=model.horizon, seed=seed)
-
-
-def same(a: wd.simulate.Run, b: wd.simulate.Run) -> bool:
-    return all(
-        getattr(a, name).tobytes() == getattr(b, name).tobytes()
-        for name in ("times", "states", "actions", "rewards", "mean_rewards", "cumulative_reward")
-    )
 
 
 @pytest.fixture(params=BUILDERS, ids=str)

@@ -10,7 +10,7 @@ import pytest
 from scipy.sparse import csr_array
 
 import windage as wd
-from tests.unit.test_drift import BUILDERS, MODELS, SPACE, T
+from tests.drifting import BUILDERS, MODELS, SPACE, T
 from windage.models import fingerprint as module
 from windage.models.files import fingerprint
 

@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 import windage as wd
+from tests.drifting import MODELS, SHAPES
 from tests.models import random_mdp
-from tests.unit.test_diameters import SHAPES
-from tests.unit.test_drift import MODELS
 from windage.models.segments import places, points_and_lines
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import windage as wd
-from tests.unit.test_drift import BUILDERS, MODELS, SPACE, T, knots
+from tests.drifting import BUILDERS, MODELS, SPACE, T, knots
 from windage.models import Blend
 from windage.models.files import fingerprint
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import windage as wd
-from tests.unit.test_drift import MODELS, SPACE
+from tests.drifting import MODELS, SPACE
 from windage.models import tabulated
 
 T = 50

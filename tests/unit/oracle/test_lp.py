@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from tests.unit.test_oracle_gain import best_of_all_policies, ring, river, tiny
+from tests.unit.oracle.literal import best_of_all_policies, ring, river, tiny
 from windage.errors import ModelError, NotConverged
 from windage.oracle import lp
 from windage.oracle.lp import gain_lp

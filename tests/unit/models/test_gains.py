@@ -9,8 +9,8 @@ import pytest
 from scipy.sparse import csr_array
 
 import windage as wd
+from tests.drifting import BUILDERS, MODELS, SPACE
 from tests.models import random_mdp
-from tests.unit.test_drift import BUILDERS, MODELS, SPACE
 from windage.errors import InputError, ModelError, NotConverged
 from windage.models import gains
 from windage.oracle import gain

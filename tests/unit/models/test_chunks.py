@@ -13,8 +13,8 @@ import pytest
 from scipy.sparse import csr_array
 
 import windage as wd
+from tests.drifting import BUILDERS, MODELS, SPACE, T
 from tests.models import literal_budgets, random_mdp
-from tests.unit.test_drift import BUILDERS, MODELS, SPACE, T
 from windage.models import blend, budgets, communication, gains, tabulated
 
 REAL = 1 << 16

@@ -12,22 +12,12 @@ from scipy.optimize import linprog
 from scipy.sparse import csr_array, issparse
 
 import windage as wd
+from tests.drifting import BUILDERS, MODELS, SHAPES, SPACE
 from tests.models import Weights, random_mdp
-from tests.unit.test_drift import BUILDERS, MODELS, SPACE
 from windage.errors import InputError, NotConverged
 from windage.models import diameters as module
 from windage.oracle import hitting_times
 from windage.oracle.diameter import segment_of, solve_diameter
-
-SHAPES = {
-    "cosine": wd.schedules.Cosine(3.3),
-    "linear": wd.schedules.Linear(2.5),
-    "walk": wd.schedules.Walk(1, moves=40, size=0.3),
-    "burst": wd.schedules.Burst(0.2, 0.6, 2),
-    "steps": wd.schedules.Steps([100, 250, 251]),
-    "knots": wd.schedules.Knots((1, 130, 131, 310)),
-    "few knots": wd.schedules.Knots((1, 200)),
-}
 
 
 def dense(mdp):

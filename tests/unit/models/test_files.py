@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import windage as wd
-from tests.unit.test_drift import BUILDERS, MODELS, SPACE, T, as_arrays
+from tests.drifting import BUILDERS, MODELS, SPACE, T, as_arrays
 from windage.errors import InputError, ModelError, StateError, WindageError
 
 

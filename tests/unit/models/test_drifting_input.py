@@ -7,7 +7,7 @@ import pytest
 from scipy.sparse import csr_array
 
 import windage as wd
-from tests.unit.test_drift import MODELS, SPACE, T, as_arrays, knots
+from tests.drifting import MODELS, SPACE, T, as_arrays, knots
 from windage.errors import InputError, ModelError, WindageError
 
 R, P = MODELS[0].rewards, MODELS[0].transitions
