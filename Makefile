@@ -1,9 +1,9 @@
 # make demo, make test: everything else they need they make themselves.
 PYTHON ?= python3
 BIN := .venv/bin
-PYTEST := $(BIN)/python -m pytest
+PYTEST := $(BIN)/python -m pytest -n auto --dist worksteal
 
-.PHONY: setup demo test browser check bench docs notebooks reliability clean
+.PHONY: setup demo test browser warm check bench docs notebooks reliability clean
 
 setup: .venv/ready
 
@@ -18,8 +18,8 @@ setup: .venv/ready
 demo: setup
 	$(BIN)/windage demo
 
-test: setup browser
-	$(PYTEST) -n auto
+test: setup browser warm
+	$(PYTEST)
 
 # The browser tests need a chromium: $CHROME, one that is there, or one from apt-get.
 browser: setup
@@ -27,6 +27,10 @@ browser: setup
 		echo "installing chromium with apt-get"; \
 		apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium; \
 		$(BIN)/python -m tests.e2e.chrome; }
+
+# Compiled once, before the workers of pytest would each do it.
+warm: setup
+	$(BIN)/python -m tests.warm
 
 check: setup
 	$(BIN)/ruff check
@@ -44,8 +48,8 @@ docs: setup
 notebooks: setup
 	$(BIN)/python -m tests.docs.notebooks out/notebooks
 
-reliability: setup browser
-	WINDAGE_RELIABILITY=1 $(PYTEST) -n auto tests
+reliability: setup browser warm
+	WINDAGE_RELIABILITY=1 $(PYTEST) tests
 
 clean:
 	rm -rf .venv out .pytest_cache .mypy_cache .ruff_cache

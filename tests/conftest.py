@@ -1,13 +1,24 @@
-"""Settings shared by all tests: hypothesis profiles, fixed and larger in `make reliability`."""
+"""Settings shared by all tests: what is larger in `make reliability`, and Ctrl-C for children."""
 
 from __future__ import annotations
 
 import os
+import signal
+from collections.abc import Iterator
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 RELIABILITY = os.environ.get("WINDAGE_RELIABILITY") == "1"
+
+
+@pytest.fixture(scope="session", autouse=True)
+def hears_ctrl_c() -> Iterator[None]:
+    """Undo an ignored SIGINT, which a background job of a shell hands down to every child."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 def one_of(*scenes: Any) -> tuple[Any, ...]:

@@ -1,7 +1,6 @@
 """A folder of its own for every command, and pictures that are looked at but not painted."""
 
 import contextlib
-import signal
 from pathlib import Path
 
 import pytest
@@ -10,14 +9,6 @@ import windage.report
 from tests.e2e import studies
 from tests.e2e.browser import Visit
 from tests.e2e.chrome import MISSING, find_chrome
-
-
-@pytest.fixture(scope="session", autouse=True)
-def hears_ctrl_c():
-    """Undo an ignored SIGINT, which a background job of a shell hands down to every child."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.conftest import one_of
 from tests.e2e.commands import windage
 from tests.e2e.studying import contents, hash_in, stamps
 from tests.reliability.test_no_room import can_mount
@@ -73,7 +74,7 @@ def check_study_full_and_room_again(out, fills, make_room):
     return kept
 
 
-@pytest.mark.parametrize("way", ["a full device", "a small file system"])
+@pytest.mark.parametrize("way", one_of("a small file system", "a full device"))
 def test_a_study_says_there_is_no_room_and_goes_on_when_there_is(tmp_path, way):
     """In a process of its own: the file system is one of its view."""
     disk = tmp_path / "disk"
