@@ -64,7 +64,7 @@ class Circling:
 SHAPES = {
     "cosine": wd.schedules.Cosine(3.3),
     "linear": wd.schedules.Linear(2.5),
-    "walk": wd.schedules.Walk(1, moves=40, size=0.3),
+    "walk": wd.schedules.RandomWalk(1, moves=40, size=0.3),
     "burst": wd.schedules.Burst(0.2, 0.6, 2),
     "steps": wd.schedules.Steps([100, 250, 251]),
     "knots": wd.schedules.Knots((1, 130, 131, 310)),

@@ -57,7 +57,7 @@ def test_e10_the_printed_gap_is_violated_and_the_corrected_one_holds():
 SCHEDULES = {
     "cosine": wd.schedules.Cosine(cycles=3),
     "linear": wd.schedules.Linear(),
-    "walk": wd.schedules.Walk(seed=4),
+    "walk": wd.schedules.RandomWalk(seed=4),
     "burst": wd.schedules.Burst(),
 }
 

@@ -13,7 +13,7 @@ from tests.models import literal_budgets, random_mdp
 schedules = st.one_of(
     st.builds(wd.schedules.Cosine, st.floats(0, 20)),
     st.builds(wd.schedules.Linear, st.floats(0, 20)),
-    st.builds(wd.schedules.Walk, st.integers(0, 9), st.integers(1, 60), st.floats(0.01, 2)),
+    st.builds(wd.schedules.RandomWalk, st.integers(0, 9), st.integers(1, 60), st.floats(0.01, 2)),
     st.builds(
         lambda a, b, n: wd.schedules.Burst(min(a, b) / 101, (max(a, b) + 1) / 101, n),
         st.integers(0, 99),

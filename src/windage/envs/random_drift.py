@@ -14,7 +14,7 @@ from windage.models import DriftingMDP
 from windage.models.mdp import MDP
 from windage.models.noise import Noise
 from windage.rng import stream
-from windage.schedules import Burst, Cosine, Linear, Schedule, Steps, Walk
+from windage.schedules import Burst, Cosine, Linear, RandomWalk, Schedule, Steps
 from windage.spaces import StateActions
 from windage.validation import as_choice, as_horizon, as_real, as_seed, as_size, require_memory
 
@@ -165,7 +165,7 @@ def _shaped(shape: str, swings: int, horizon: int, seed: int) -> Schedule | None
     if shape == "burst":
         return Burst(cycles=swings) if 10 * swings <= horizon else None
     if shape == "walk":
-        return Walk(seed=seed, moves=32 * swings) if 32 * swings < max(64, horizon) else None
+        return RandomWalk(seed=seed, moves=32 * swings) if 32 * swings < max(64, horizon) else None
     if 2 + swings >= horizon:
         return None
     times = stream(seed, "envs.random_drift.jumps").choice(horizon - 1, 2 + swings, replace=False)

@@ -16,18 +16,18 @@ from windage.models.mdp import Transitions, cells_of, check_rewards, check_trans
 from windage.models.source import Tables, alias_table, join_cells, largest, largest_row
 from windage.spaces import StateActions
 
-__all__ = ["KEPT_STEPS", "ArrayStream", "FunctionStream", "Stream", "Walk"]
+__all__ = ["KEPT_STEPS", "ArrayStream", "FunctionStream", "Scan", "Stream"]
 
 Reals = NDArray[np.float64]
 Model = tuple[Reals, Transitions]
 
 KEPT_STEPS = 1 << 22
-"""So long a walk is kept: 100 MB at the most."""
+"""Steps of the longest scan that is kept: 100 MB at most."""
 
 _CELLS_A_CHUNK = 1 << 21  # what is tabulated at a time: 2M cells are about 50 MB
 
 
-class Walk(NamedTuple):
+class Scan(NamedTuple):
     """What one pass over the models from `first` to `last` finds.
 
     `rewards` and `kernels` hold B_{r,t} and B_{p,t} for t = first..last-1; `moves` a number for
@@ -40,43 +40,43 @@ class Walk(NamedTuple):
     kernels: Reals
     moves: NDArray[np.int64]
 
-    def between(self, first: int, last: int) -> Walk:
-        """Return the part of the walk from `first` to `last`."""
+    def between(self, first: int, last: int) -> Scan:
+        """Return the part of the scan from `first` to `last`."""
         a, b = first - self.first, last - self.first
-        return Walk(first, last, self.rewards[a:b], self.kernels[a:b], self.moves[a : b + 1])
+        return Scan(first, last, self.rewards[a:b], self.kernels[a:b], self.moves[a : b + 1])
 
 
 class Stream(ABC):
     """A model for every t, asked for when it is needed; none is kept.
 
-    What a pass over them finds is: the longest walk so far, so that budgets, changes and the
+    What a pass over them finds is: the longest scan so far, so that budgets, changes and the
     stretches in which a model falls apart cost one pass together.
     """
 
     def __init__(self, space: StateActions, cells_a_step: int) -> None:
         self.space = space
         self._cells_a_step = cells_a_step
-        self._walk: Walk | None = None
+        self._scan: Scan | None = None
 
     @abstractmethod
     def at(self, t: int) -> Model:
         """Return rewards and transitions at time t."""
 
-    def walk(self, first: int, last: int) -> Walk:
+    def scan(self, first: int, last: int) -> Scan:
         """Return what a pass from `first` to `last` finds, made once if it is not too long."""
-        kept = self._walk
+        kept = self._scan
         if kept is not None and kept.first <= first and last <= kept.last:
             return kept.between(first, last)
         found = self._pass(first, last)
         freeze(found.rewards, found.kernels, found.moves)
         longer = kept is None or last - first > kept.last - kept.first
         if longer and last - first < KEPT_STEPS:
-            self._walk = found
+            self._scan = found
         return found
 
     def variations(self, first: int, last: int) -> tuple[Reals, Reals]:
         """Return B_{r,t} and B_{p,t}, two models in memory at a time."""
-        found = self.walk(first, last)
+        found = self.scan(first, last)
         return found.rewards, found.kernels
 
     def totals(self, first: int, last: int) -> tuple[float, float]:
@@ -101,11 +101,11 @@ class Stream(ABC):
 
     def supports(self, times: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return a number for every distinct set of possible moves; times rise."""
-        moves = self.walk(int(times[0]), int(times[-1])).moves
+        moves = self.scan(int(times[0]), int(times[-1])).moves
         numbers: NDArray[np.int64] = moves[times - times[0]]
         return numbers
 
-    def _pass(self, first: int, last: int) -> Walk:
+    def _pass(self, first: int, last: int) -> Scan:
         r, p = np.zeros(last - first), np.zeros(last - first)
         moves = np.zeros(last - first + 1, dtype=np.int64)
         before = self.at(first)
@@ -118,7 +118,7 @@ class Stream(ABC):
             if p[i] > 0.0:
                 moves[i + 1] = seen.setdefault(_possible(after[1]), len(seen))
             before = after
-        return Walk(first, last, r, p, moves)
+        return Scan(first, last, r, p, moves)
 
 
 class FunctionStream(Stream):
@@ -179,7 +179,7 @@ class ArrayStream(Stream):
         """Return rewards and transitions at time t."""
         return self.rewards[t - 1], self.transitions[t - 1]
 
-    def _pass(self, first: int, last: int) -> Walk:
+    def _pass(self, first: int, last: int) -> Scan:
         r, p = np.zeros(last - first), np.zeros(last - first)
         moves = np.zeros(last - first + 1, dtype=np.int64)
         seen = {_possible(self.transitions[first - 1]): 0}
@@ -194,7 +194,7 @@ class ArrayStream(Stream):
             if p[i] > 0.0:
                 number = seen.setdefault(_possible(self.transitions[first + i]), len(seen))
             moves[i + 1] = number
-        return Walk(first, last, r, p, moves)
+        return Scan(first, last, r, p, moves)
 
     def __reduce__(self) -> tuple[object, ...]:
         """Travel between processes without what was kept."""

@@ -6,8 +6,11 @@ point of the simplex. Most move between two models; `position` is then the weigh
 method `weights(t, T)` is a schedule; with `weights_many(times, T)` it is a fast one.
 """
 
+import warnings
+from typing import Any
+
 from windage.schedules.base import Custom, Schedule, TwoModelSchedule, as_schedule
-from windage.schedules.smooth import Burst, Cosine, Linear, Walk
+from windage.schedules.smooth import Burst, Cosine, Linear, RandomWalk
 from windage.schedules.steps import Knots, Steps
 
 __all__ = [
@@ -16,9 +19,20 @@ __all__ = [
     "Custom",
     "Knots",
     "Linear",
+    "RandomWalk",
     "Schedule",
     "Steps",
     "TwoModelSchedule",
-    "Walk",
     "as_schedule",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "Walk":
+        warnings.warn(
+            "windage.schedules.Walk is now windage.schedules.RandomWalk",
+            DeprecationWarning,
+            stacklevel=2,
+        )
+        return RandomWalk
+    raise AttributeError(f"module 'windage.schedules' has no attribute {name!r}")

@@ -7,7 +7,7 @@ from typing import Any
 
 from windage.errors import ModelError
 from windage.schedules.base import Schedule
-from windage.schedules.smooth import Burst, Cosine, Linear, Walk
+from windage.schedules.smooth import Burst, Cosine, Linear, RandomWalk
 from windage.schedules.steps import Knots, Steps
 
 __all__ = ["from_spec", "is_plain", "to_spec"]
@@ -20,13 +20,13 @@ def is_plain(schedule: Schedule) -> bool:
 
 def to_spec(schedule: Schedule) -> dict[str, Any]:
     """Return a schedule as plain data for a file."""
-    kind = type(schedule).__name__
     if not is_plain(schedule):
         raise ModelError(
-            f"a schedule of type {kind} cannot be written to a file",
+            f"a schedule of type {type(schedule).__name__} cannot be written to a file",
             field="schedule",
             fix="use one of windage.schedules, or save the model as arrays",
         )
+    kind = next(kind for kind, its_type in _KINDS.items() if its_type is type(schedule))
     return {"kind": kind} | {name: getattr(schedule, name) for name in _SAVED[kind]}
 
 
@@ -54,5 +54,10 @@ _SAVED = {
 }
 
 _KINDS: dict[str, Callable[..., Schedule]] = {
-    kind.__name__: kind for kind in (Cosine, Linear, Burst, Walk, Knots, Steps)
+    "Cosine": Cosine,
+    "Linear": Linear,
+    "Burst": Burst,
+    "Walk": RandomWalk,  # its name in files, which fingerprints depend on
+    "Knots": Knots,
+    "Steps": Steps,
 }

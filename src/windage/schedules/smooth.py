@@ -16,7 +16,7 @@ from windage.rng import stream
 from windage.schedules.base import PIECE, Reals, Times, TwoModelSchedule, in_pieces
 from windage.validation import LAST_TIME, as_horizon, as_integer, as_real, as_seed, require_memory
 
-__all__ = ["Burst", "Cosine", "Linear", "Walk"]
+__all__ = ["Burst", "Cosine", "Linear", "RandomWalk"]
 
 
 class Turns(NamedTuple):
@@ -156,7 +156,7 @@ class Burst(_Wave):
 
 
 @dataclass(frozen=True)
-class Walk(_Wave):
+class RandomWalk(_Wave):
     """A random walk reflected at 0 and 1, straight between its `moves` moves.
 
     The walk starts in the middle and each move is normal with standard deviation `size`. It is a

@@ -61,7 +61,7 @@ MADE = BUILDERS | {
         MODELS, wd.schedules.Steps(range(2, T, 2), order=[k % 3 for k in range(30)]), horizon=T
     ),
     "walk": lambda: wd.DriftingMDP.blend(
-        MODELS[:2], wd.schedules.Walk(1, moves=25, size=0.3), horizon=T
+        MODELS[:2], wd.schedules.RandomWalk(1, moves=25, size=0.3), horizon=T
     ),
 }
 

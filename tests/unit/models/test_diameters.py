@@ -171,7 +171,9 @@ def test_many_states_are_bounded_between_the_solved_times():
     """A wild walk over two kernels of 30 states, where the best actions change all the time."""
     space = wd.StateActions.uniform(30, 3)
     models = [random_mdp(space, seed, density=0.15) for seed in (1, 2)]
-    model = wd.DriftingMDP.blend(models, wd.schedules.Walk(3, moves=60, size=0.4), horizon=3000)
+    model = wd.DriftingMDP.blend(
+        models, wd.schedules.RandomWalk(3, moves=60, size=0.4), horizon=3000
+    )
     found = model.max_diameter()
     every = model.diameters(range(1, 3001, 7))
     assert every.max() <= found.upper

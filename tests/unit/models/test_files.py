@@ -349,7 +349,7 @@ def test_names_of_files_are_names(path):
 
 
 def test_numbers_of_numpy_in_a_schedule_are_written(tmp_path):
-    schedule = wd.schedules.Walk(np.int64(3), moves=np.int32(9), size=np.float64(0.25))
+    schedule = wd.schedules.RandomWalk(np.int64(3), moves=np.int32(9), size=np.float64(0.25))
     model = wd.DriftingMDP.blend(MODELS[:2], schedule, horizon=20)
     model.save(tmp_path / "own.npz")
     assert all(wd.load(tmp_path / "own.npz").at(t) == model.at(t) for t in range(1, 21))

@@ -57,7 +57,7 @@ def test_every_environment(name):
 SHAPES = {
     "cosine": wd.schedules.Cosine(3.3),
     "linear": wd.schedules.Linear(2.5),
-    "walk": wd.schedules.Walk(1, moves=40, size=0.3),
+    "walk": wd.schedules.RandomWalk(1, moves=40, size=0.3),
     "burst": wd.schedules.Burst(0.2, 0.6, 2),
     "steps": wd.schedules.Steps([100, 900, 901]),
     "knots": wd.schedules.Knots((1, 300, 301, 1500)),
@@ -291,7 +291,10 @@ def test_a_burst_of_noise_keeps_its_bracket():
     """Policies change many times along a wild walk; none of the brackets may lie."""
     models = [random_mdp(wd.StateActions([3, 3, 3]), seed, 0.6) for seed in (7, 8)]
     model = wd.DriftingMDP.blend(
-        models, wd.schedules.Walk(4, moves=300, size=0.5), wd.schedules.Cosine(9), horizon=5000
+        models,
+        wd.schedules.RandomWalk(4, moves=300, size=0.5),
+        wd.schedules.Cosine(9),
+        horizon=5000,
     )
     curve = model.optimal_gains(1e-4)
     check(model, curve, np.random.default_rng(2).integers(1, 5001, size=40))

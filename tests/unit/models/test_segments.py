@@ -51,7 +51,7 @@ def test_stretches_hold_exactly_the_moving_times(name, T):
 
 
 def test_many_stretches_are_asked_a_thousand_at_a_time():
-    schedule = wd.schedules.Walk(2, moves=5000, size=0.3)
+    schedule = wd.schedules.RandomWalk(2, moves=5000, size=0.3)
     side = wd.DriftingMDP.blend(MODELS[:2], schedule, horizon=10_001).source.kernels
     _, (line,) = points_and_lines(side, schedule.stops(10_001))
     x = np.sort(places(side, np.arange(1, 10_002)).x)

@@ -63,7 +63,7 @@ def test_a_walk_that_is_too_long_is_not_kept(monkeypatch):
     monkeypatch.setattr(tabulated, "KEPT_STEPS", 20)
     model, asked = counted()
     whole = model.budgets()
-    assert model.source._walk.last - model.source._walk.first < 20
+    assert model.source._scan.last - model.source._scan.first < 20
     assert asked.total() <= T + 3
     kept = counted()[0].budgets()
     assert (whole.reward, whole.changes) == (pytest.approx(kept.reward, abs=1e-12), kept.changes)
@@ -74,7 +74,7 @@ def test_the_longest_walk_stays():
     model, asked = counted()
     for first, last in ((1, 10), (5, 40), (20, 30), (6, 39), (2, 3)):
         model.budgets(first, last)
-    walk = model.source._walk
+    walk = model.source._scan
     assert (walk.first, walk.last) == (5, 40)
     assert asked.total() == 10 + 36 + 2
 
@@ -82,7 +82,7 @@ def test_the_longest_walk_stays():
 def test_what_is_kept_cannot_be_written_to():
     model, _ = counted()
     model.budgets()
-    for series in (*model.source.variations(1, T), model.source._walk.moves):
+    for series in (*model.source.variations(1, T), model.source._scan.moves):
         assert not series.flags.writeable
 
 

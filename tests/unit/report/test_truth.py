@@ -42,7 +42,7 @@ MODELS = {
     "ride": lambda: wd.envs.make("ride", horizon=2500),
     "walk": lambda: wd.DriftingMDP.blend(
         [random_mdp(wd.StateActions([3, 2, 4]), seed) for seed in (1, 2)],
-        wd.schedules.Walk(seed=2, moves=40), wd.schedules.Cosine(cycles=3), horizon=3000,
+        wd.schedules.RandomWalk(seed=2, moves=40), wd.schedules.Cosine(cycles=3), horizon=3000,
     ),
     "knots": lambda: wd.DriftingMDP(
         (space := wd.StateActions([2, 3, 1])), [1, 900, 901, 2500],

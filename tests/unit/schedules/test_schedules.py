@@ -13,8 +13,8 @@ from windage.schedules import (
     Cosine,
     Knots,
     Linear,
+    RandomWalk,
     Steps,
-    Walk,
 )
 from windage.schedules.serialization import from_spec, to_spec
 
@@ -26,8 +26,8 @@ SCHEDULES = [
     Linear(3.4),
     Burst(0.2, 0.7, 2),
     Burst(0.0, 1.0, 1),
-    Walk(3, moves=17, size=0.4),
-    Walk(0, moves=500, size=0.05),
+    RandomWalk(3, moves=17, size=0.4),
+    RandomWalk(0, moves=500, size=0.05),
     Steps(),
     Steps([2, 5, 6]),
     Steps([4, 9], order=[2, 0, 1]),
@@ -91,9 +91,9 @@ def test_bursts_are_quiet_outside():
 
 def test_walks_are_seeded_reflected_and_move_often():
     times = np.arange(1, 2001)
-    a = Walk(seed=1, moves=500, size=0.3).position(times, 2000)
-    assert a.tolist() == Walk(seed=1, moves=500, size=0.3).position(times, 2000).tolist()
-    assert a.tolist() != Walk(seed=2, moves=500, size=0.3).position(times, 2000).tolist()
+    a = RandomWalk(seed=1, moves=500, size=0.3).position(times, 2000)
+    assert a.tolist() == RandomWalk(seed=1, moves=500, size=0.3).position(times, 2000).tolist()
+    assert a.tolist() != RandomWalk(seed=2, moves=500, size=0.3).position(times, 2000).tolist()
     assert a[0] == 0.5
     assert 0 <= a.min() < 0.05
     assert 0.95 < a.max() <= 1
@@ -146,9 +146,9 @@ def test_specs_of_unknown_schedules(spec):
         (lambda: Burst(0.6, 0.4), "end"),
         (lambda: Burst(-0.1, 0.4), "start"),
         (lambda: Burst(cycles=0), "cycles"),
-        (lambda: Walk(seed=-1), "seed"),
-        (lambda: Walk(moves=0), "moves"),
-        (lambda: Walk(size=0), "size"),
+        (lambda: RandomWalk(seed=-1), "seed"),
+        (lambda: RandomWalk(moves=0), "moves"),
+        (lambda: RandomWalk(size=0), "size"),
         (lambda: Steps([3, 3]), r"times\[1\]: 3 does not rise above 3"),
         (lambda: Steps([0]), r"times\[0\]: 0"),
         (lambda: Steps([1.5]), "times: holds float64"),
@@ -178,7 +178,7 @@ def test_weights_are_asked_for_at_times_of_the_horizon(schedule, t):
 
 
 @pytest.mark.parametrize("horizon", [0, -1, 2.5, True, None, 2**40])
-@pytest.mark.parametrize("schedule", [Cosine(), Steps([2]), Knots((1, 3)), Walk()], ids=repr)
+@pytest.mark.parametrize("schedule", [Cosine(), Steps([2]), Knots((1, 3)), RandomWalk()], ids=repr)
 def test_horizons_are_checked(schedule, horizon):
     for ask in (lambda T: schedule.weights(1, T), schedule.variation, schedule.stops):
         with pytest.raises(ModelError, match="^horizon: ") as error:
@@ -194,8 +194,8 @@ def test_horizons_are_checked(schedule, horizon):
         (lambda: Cosine(1e300), "cycles"),
         (lambda: Linear(1e300), "legs"),
         (lambda: Burst(cycles=10**20), "cycles"),
-        (lambda: Walk(moves=10**15), "moves"),
-        (lambda: Walk(size=1j), "size"),
+        (lambda: RandomWalk(moves=10**15), "moves"),
+        (lambda: RandomWalk(size=1j), "size"),
         (lambda: Steps(5), "times"),
         (lambda: Steps([True, 2]), "times[0]"),
         (lambda: Steps([[1], [2, 3]]), "times"),
@@ -219,7 +219,15 @@ def test_what_is_no_parameter(make, field):
 def test_parameters_are_kept_as_plain_numbers():
     wave = Cosine(np.float32(2.5))
     assert (wave.cycles, type(wave.cycles)) == (2.5, float)
-    walk = Walk(np.int64(3), np.uint8(4), Fraction(1, 2))
+    walk = RandomWalk(np.int64(3), np.uint8(4), Fraction(1, 2))
     assert [type(value) for value in (walk.seed, walk.moves, walk.size)] == [int, int, float]
-    assert walk == Walk(3, 4, 0.5)
-    assert hash(walk) == hash(Walk(3, 4, 0.5))
+    assert walk == RandomWalk(3, 4, 0.5)
+    assert hash(walk) == hash(RandomWalk(3, 4, 0.5))
+
+
+def test_the_old_name_of_the_random_walk_warns_and_its_files_stay():
+    with pytest.warns(DeprecationWarning, match=r"Walk is now windage\.schedules\.RandomWalk"):
+        assert wd.schedules.Walk is RandomWalk
+    saved = {"kind": "Walk", "seed": 3, "moves": 17, "size": 0.4}
+    assert to_spec(RandomWalk(3, moves=17, size=0.4)) == saved
+    assert from_spec(saved) == RandomWalk(3, moves=17, size=0.4)

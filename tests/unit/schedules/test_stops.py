@@ -8,13 +8,14 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from windage.schedules import Burst, Cosine, Linear, Steps, Walk, as_schedule, base, smooth
+from windage.schedules import Burst, Cosine, Linear, RandomWalk, Steps, as_schedule, base, smooth
 from windage.schedules.base import in_pieces
 
 FAST = [
     Cosine(2e7), Cosine(123.4), Cosine(499), Cosine(500), Cosine(777.7), Cosine(250), Cosine(249.9),
     Linear(2e7), Linear(998), Linear(499.5), Burst(0.2, 0.7, 10**6), Burst(0.3, 0.4, 25),
-    Burst(0.0, 1.0, 249), Walk(1, moves=5000), Walk(2, moves=499), Walk(2, moves=498),
+    Burst(0.0, 1.0, 249), RandomWalk(1, moves=5000), RandomWalk(2, moves=499),
+    RandomWalk(2, moves=498),
 ]  # fmt: skip
 
 
@@ -109,7 +110,7 @@ def jumps_of(seed, moves):
 @pytest.mark.parametrize("size", [0.05, 0.4, 3.0])
 def test_walks_are_reflected_at_both_walls(size):
     moves = 400
-    nodes = Walk(seed=5, moves=moves, size=size).position(np.arange(1, moves + 2), moves + 1)
+    nodes = RandomWalk(seed=5, moves=moves, size=size).position(np.arange(1, moves + 2), moves + 1)
     free = 0.5
     walls = set()
     for k, jump in enumerate(jumps_of(5, moves)):
@@ -124,7 +125,7 @@ def test_walks_are_reflected_at_both_walls(size):
 def test_walks_never_leap_across(seed):
     """A walk that wraps at a wall, instead of turning back, leaps by nearly one."""
     moves, size = 3000, 0.05
-    nodes = Walk(seed, moves=moves, size=size).position(np.arange(1, moves + 2), moves + 1)
+    nodes = RandomWalk(seed, moves=moves, size=size).position(np.arange(1, moves + 2), moves + 1)
     steps, jumps = np.abs(np.diff(nodes)), size * np.abs(jumps_of(seed, moves))
     assert (steps <= jumps + 1e-12).all()
     assert nodes.min() < 0.02
@@ -134,13 +135,13 @@ def test_walks_never_leap_across(seed):
 def test_walks_have_the_step_size_they_were_given():
     """The spread of 20,000 normal steps is known to 0.5 %; five of these are a chance of 6e-7."""
     moves = 20_000
-    nodes = Walk(seed=1, moves=moves, size=1e-4).position(np.arange(1, moves + 2), moves + 1)
+    nodes = RandomWalk(seed=1, moves=moves, size=1e-4).position(np.arange(1, moves + 2), moves + 1)
     assert 0 < nodes.min() < nodes.max() < 1  # far from the walls
     assert np.diff(nodes).std() == pytest.approx(1e-4, rel=0.025)
 
 
 def test_walks_are_straight_between_their_moves():
-    walk = Walk(seed=3, moves=10, size=0.2)
+    walk = RandomWalk(seed=3, moves=10, size=0.2)
     fine = walk.position(np.arange(1, 102), 101)
     for k in range(10):
         line = np.linspace(fine[10 * k], fine[10 * k + 10], 11)

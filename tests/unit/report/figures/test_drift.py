@@ -272,7 +272,7 @@ CORNERS = {
     "one pair, T = 1": lambda: wd.DriftingMDP.stationary(ONE, horizon=1),
     "one pair": lambda: wd.DriftingMDP.stationary(ONE, horizon=500),
     "bandit": lambda: wd.DriftingMDP.blend(
-        ARMS, wd.schedules.Walk(seed=2, moves=20), horizon=900, noise=wd.Noise.gaussian(0.5)
+        ARMS, wd.schedules.RandomWalk(seed=2, moves=20), horizon=900, noise=wd.Noise.gaussian(0.5)
     ),
     "100 states": lambda: wd.envs.make("random-drift", states=100, actions=4, horizon=2500),
     "crowded": lambda: wd.envs.make("peril", horizon=30_000, tau=2),
