@@ -63,7 +63,7 @@ def streams(rng, drifts):
 
 @pytest.mark.parametrize(("kind", "drifts"), [(deviation, False), (deviation_under_drift, True)])
 def test_bounds_fail_no_more_often_than_promised(kind, drifts):
-    """At all times at once. 4 % are promised (two sides of two bounds): 80 of 1,000 is 6.4 sigma."""
+    """At all times at once. 4 % are promised (two sides, two bounds): 80 of 1,000 is 6.4 sigma."""
     failed = 0
     for n, mean, p in streams(np.random.default_rng(2), drifts):
         apart = np.abs(mean - p)
