@@ -66,9 +66,9 @@ def optimal_bias(r, p, offsets, kept):
 
 
 class IMEDRL:
-    def __init__(self, space, *, horizon, window=None, largest=1.0, seed=0):
+    def __init__(self, space, *, horizon, window=None, largest=1.0, ties="random", seed=0):
         self.space, self.horizon, self.window = space, horizon, window or horizon
-        self.largest, self.rng = largest, np.random.default_rng(seed)
+        self.largest, self.ties, self.rng = largest, ties, np.random.default_rng(seed)
         self.t, self.history = 1, []
         self.N = np.zeros(space.n_pairs, np.int64)
         self.moves = np.zeros((space.n_pairs, space.n_states))
@@ -80,9 +80,12 @@ class IMEDRL:
         first, last = self.space.offsets[s], self.space.offsets[s + 1]
         N = self.N[first:last]
         if (N == 0).any():
-            return int(self.rng.choice(np.flatnonzero(N == 0)))
+            return self.one_of(np.flatnonzero(N == 0))
         index = self.indices(s)
-        return int(self.rng.choice(np.flatnonzero(index == index.min())))
+        return self.one_of(np.flatnonzero(index <= index.min() + 1e-12))
+
+    def one_of(self, actions):
+        return int(actions[0] if self.ties == "lowest" else self.rng.choice(actions))
 
     def estimates(self):
         """r_hat and p_hat, with one sample more of each pair."""

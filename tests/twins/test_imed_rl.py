@@ -79,7 +79,7 @@ def test_actions_never_tried_come_first_and_then_the_least_index():
     for t in range(600):
         a = agent.act(0)
         if t >= 3:
-            assert agent.indices(0)[a] == agent.indices(0).min()
+            assert agent.indices(0)[a] <= agent.indices(0).min() + 1e-12
         tried.append(a)
         agent.observe(0, a, float(rng.random() < means[a]), 0)
     assert sorted(tried[:3]) == [0, 1, 2]
