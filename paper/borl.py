@@ -18,7 +18,7 @@ from windage import adversarial
 from windage.agents.meta.borl import BORL
 from windage.agents.optimistic.swucrl2cw import SWUCRL2CW
 from windage.confidence import tuning
-from windage.kernels.play import Block
+from windage.kernels.rollout import Block
 from windage.models import DriftingMDP
 from windage.models.gains import GainCurve
 from windage.simulators import world_of

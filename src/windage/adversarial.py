@@ -1,7 +1,7 @@
 """What all masters share: probabilities over arms, a choice, an update, and a state to save.
 
 A master chooses among arms whose rewards an adversary may have set. The arithmetic is in
-`windage.kernels.masters`; a subclass gives it the constants of one algorithm.
+`windage.kernels.exp3`; a subclass gives it the constants of one algorithm.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from windage.errors import GuaranteeWarning, HorizonReached, InputError, NotConv
 from windage.validation import LAST_TIME, as_choice, as_integer, as_real, require_memory
 
 if TYPE_CHECKING:
-    from windage.kernels.masters import Bank
+    from windage.kernels.exp3 import Bank
 
 __all__ = [
     "Exp3",
@@ -114,13 +114,13 @@ class Master(ABC):
 
     def choose(self, u: float) -> int:
         """Return the arm whose part of [0, 1) holds `u`: a uniform draw makes a random choice."""
-        from windage.kernels.masters import pick
+        from windage.kernels.exp3 import pick
 
         return int(pick(self._bank, 0, as_real(u, "u", low=0.0, high=1.0, open_high=True)))
 
     def update(self, arm: int, reward: float) -> None:
         """Learn that `arm` was played and gave `reward`, in [0, 1]."""
-        from windage.kernels.masters import update
+        from windage.kernels.exp3 import update
 
         k = as_integer(arm, "arm", low=0, high=self.n_arms - 1)
         x = as_real(reward, "reward", low=0.0, high=1.0)
@@ -154,7 +154,7 @@ class Master(ABC):
 
     def restore(self, arrays: dict[str, NDArray[Any]]) -> None:
         """Take back what `saved` gave, from a master made with the same arguments."""
-        from windage.kernels.masters import SHARED, refresh
+        from windage.kernels.exp3 import SHARED, refresh
 
         new = {}
         for name in _SAVED:
@@ -187,7 +187,7 @@ def make_bank(
     share: ArrayLike = 0.0,
 ) -> Bank:
     """Return bandits side by side, with so many arms and such constants each."""
-    from windage.kernels.masters import Bank, reset
+    from windage.kernels.exp3 import Bank, reset
 
     counts = np.asarray(arms, np.int64)
     offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
@@ -261,7 +261,7 @@ class Exp3(Master):
     source: ClassVar[str] = "Auer, Cesa-Bianchi, Freund, Schapire 2002, constants recalled"
 
     def __init__(self, n_arms: int, n_rounds: int, *, quiet: bool = False) -> None:
-        from windage.kernels.masters import GAINS
+        from windage.kernels.exp3 import GAINS
 
         super().__init__(n_arms, n_rounds)
         self._mix(lambda n: mixing(self.n_arms, n), quiet)
@@ -293,7 +293,7 @@ class Exp3S(Master):
     def __init__(
         self, n_arms: int, n_rounds: int, *, changes: int = 1, quiet: bool = False
     ) -> None:
-        from windage.kernels.masters import SHARED
+        from windage.kernels.exp3 import SHARED
 
         super().__init__(n_arms, n_rounds)
         self.changes = as_integer(changes, "changes", low=0, high=LAST_TIME)
@@ -324,7 +324,7 @@ class Exp3P(Master):
     source: ClassVar[str] = "Bubeck, Cesa-Bianchi 2012, constants recalled"
 
     def __init__(self, n_arms: int, n_rounds: int, *, quiet: bool = False) -> None:
-        from windage.kernels.masters import GAINS
+        from windage.kernels.exp3 import GAINS
 
         super().__init__(n_arms, n_rounds)
         K, n = self.n_arms, self.n_rounds
@@ -377,7 +377,7 @@ class Exp3IX(Master):
     source: ClassVar[str] = "Neu 2015, constants recalled"
 
     def __init__(self, n_arms: int, n_rounds: int) -> None:
-        from windage.kernels.masters import LOSSES
+        from windage.kernels.exp3 import LOSSES
 
         super().__init__(n_arms, n_rounds)
         self.alpha = math.sqrt(2.0 * math.log(self.n_arms) / (self.n_arms * self.n_rounds))
@@ -411,7 +411,7 @@ class TsallisINF(Master):
     source: ClassVar[str] = "Zimmert, Seldin 2021, constants recalled"
 
     def __init__(self, n_arms: int, n_rounds: int) -> None:
-        from windage.kernels.masters import TSALLIS
+        from windage.kernels.exp3 import TSALLIS
 
         super().__init__(n_arms, n_rounds)
         self.alpha, self.beta, self.gamma, self.raw_gamma = 2.0, 0.0, 0.0, 0.0

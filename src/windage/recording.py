@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from windage.agents.base import Agent
 from windage.agents.episodes import Episodes, Planner, no_rows
 from windage.errors import InputError
-from windage.kernels.play import Block, Census
+from windage.kernels.rollout import Block, Census
 from windage.kernels.sums import accumulate_both
 from windage.spaces import StateActions
 from windage.validation import as_integer, require_memory

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from windage.agents.base import Agent
 from windage.agents.episodes import RECENT
 from windage.errors import CallOrderError, HorizonReached, InputError
-from windage.kernels.play import Block
+from windage.kernels.rollout import Block
 from windage.models import DriftingMDP
 from windage.recording import Run, Tape
 from windage.simulators import Foreign, FunctionWorld, Problem, Simulator, world_of

@@ -9,7 +9,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from windage.errors import CallOrderError, HorizonReached, InputError, WindageError
-from windage.kernels.world import World, step
+from windage.kernels.simulator import BERNOULLI, Bernoulli, Dynamics, Spread, step
 from windage.models import DriftingMDP
 from windage.rng import key, stream
 from windage.spaces import StateActions, as_space
@@ -65,7 +65,7 @@ class Simulator:
         self.state = self.space.check_state(state)
         self.t = as_integer(t, "t", low=1)
         self.mean_reward = math.nan
-        self._world: World | None = None
+        self._world: Dynamics | None = None
         self._ahead = 1
 
     def reset(self, seed: int) -> int:
@@ -83,7 +83,7 @@ class Simulator:
         self.state = int(after)
         return reward, self.state
 
-    def world(self, steps: int) -> World:
+    def world(self, steps: int) -> Dynamics:
         """Return the compiled world from now on, made for `steps` further steps if need be."""
         if self._world is None or not self._world.first <= self.t <= self._world.last:
             last = min(self.t + steps - 1, self.horizon)
@@ -92,13 +92,16 @@ class Simulator:
         return self._world
 
 
-def world_of(problem: DriftingMDP, seed: int, first: int, last: int) -> World:
+def world_of(problem: DriftingMDP, seed: int, first: int, last: int) -> Dynamics:
     """Return what a compiled loop needs from `first` to `last`, or as far as one piece goes."""
     tables = problem.source.tables(first, last)
-    return World(
+    code, of_rewards = problem.noise.code, key(seed, "world.reward")
+    noise: Bernoulli | Spread = Bernoulli(of_rewards)
+    if code != BERNOULLI:
+        noise = Spread(of_rewards, code, float(problem.noise.spread))
+    return Dynamics(
         tables.first, tables.last, 0, problem.space.n_pairs, *tables[2:],
-        problem.noise.code, problem.noise.spread,
-        key(seed, "world.base"), key(seed, "world.state"), key(seed, "world.reward"),
+        noise, key(seed, "world.base"), key(seed, "world.state"),
     )  # fmt: skip
 
 

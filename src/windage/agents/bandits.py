@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from windage.adversarial import make_bank, mixing, shared_mixing, too_mixed
-from windage.agents.base import Agent, LoopAgent
+from windage.agents.base import Agent, ProgressAgent
 from windage.agents.fixed import fixed
 from windage.agents.state import array_like
 from windage.agents.tuning import Budgets, is_left_open
@@ -32,7 +32,7 @@ __all__ = ["DUCB", "EXP3S", "REXP3", "SWUCB", "UCB1", "BanditAgent", "needed", "
 Fact = TypeVar("Fact")
 
 
-class BanditAgent(LoopAgent):
+class BanditAgent(ProgressAgent):
     """What all of them share: how they are tuned, and a word on rewards that are clipped."""
 
     tunes: ClassVar[tuple[str, str]] = ("", "")
@@ -40,10 +40,8 @@ class BanditAgent(LoopAgent):
 
     _warned = False
 
-    def _look_back(self) -> None:
-        from windage.kernels.bandits import CLIPPED
-
-        if not self._warned and self._table.now[CLIPPED] > 0:
+    def _look_back(self, rewards: NDArray[np.float64]) -> None:
+        if not self._warned and self._table.progress["clipped"][0] > 0:
             self._warned = True
             warn(
                 f"{self.id}: a reward outside [0, 1] was clipped, as others will be: declare a "
@@ -149,6 +147,7 @@ class UCB1(BanditAgent):
 
     def _blank(self, *, window: int = 0, discount: float = 1.0, scale: float = 1.0) -> Bounds:
         from windage.kernels.bandits import Bounds
+        from windage.kernels.rollout import PROGRESS
 
         S, pairs = self.space.n_states, self.space.n_pairs
         size = window if window < self.horizon else 0  # else nothing ever leaves it
@@ -161,19 +160,14 @@ class UCB1(BanditAgent):
             clock=np.zeros(S, np.int64),
             ring_pair=np.zeros((S, size), np.int32),
             ring_reward=np.zeros((S, size)),
-            now=np.zeros(3, np.int64),
+            progress=np.zeros(1, PROGRESS),
             window=window,
             discount=discount,
             scale=scale,
             xi=self.exploration,
-            **self._scale._asdict(),
+            low=self._scale.low,
+            width=self._scale.width,
         )
-
-    @staticmethod
-    def _kernels() -> tuple[Any, Any, Any]:
-        from windage.kernels.bandits import best_bound, count, play_bounds
-
-        return best_bound, count, play_bounds
 
     def configuration(self) -> dict[str, Any]:
         """Return the arguments this agent was made with, as plain data."""
@@ -331,6 +325,7 @@ class WeightsAgent(BanditAgent):
 
     def _weights(self, form: int, raw: list[float], batch: ArrayLike, **bank: Any) -> Weights:
         from windage.kernels.bandits import Weights
+        from windage.kernels.rollout import PROGRESS
 
         gamma = np.minimum(1.0, raw)
         return Weights(
@@ -338,9 +333,10 @@ class WeightsAgent(BanditAgent):
                 form, self.space.counts, alpha=gamma / self.space.counts, gamma=gamma, **bank
             ),
             batch=np.full(self.space.n_states, batch, np.int64),
-            now=np.zeros(3, np.int64),
+            progress=np.zeros(1, PROGRESS),
             key=key(self.seed, f"agents.{self.id}"),
-            **self._scale._asdict(),
+            low=self._scale.low,
+            width=self._scale.width,
         )
 
     @property
@@ -348,21 +344,12 @@ class WeightsAgent(BanditAgent):
         """How likely each pair is to be played when its state comes next."""
         return np.array(self._table.bank.probabilities)
 
-    @staticmethod
-    def _kernels() -> tuple[Any, Any, Any]:
-        from windage.kernels.bandits import drawn, play_weights, weigh
-
-        return drawn, weigh, play_weights
-
     def _saved(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        from windage.kernels.bandits import CLIPPED
-
         arrays = {name: getattr(self._table.bank, name).copy() for name in _SCORES}
-        return {"clipped": int(self._table.now[CLIPPED])}, arrays
+        return {"clipped": int(self._table.progress["clipped"][0])}, arrays
 
     def _restored(self, values: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
-        from windage.kernels.bandits import CLIPPED
-        from windage.kernels.masters import SHARED, refresh
+        from windage.kernels.exp3 import SHARED, refresh
 
         super()._restored(values, arrays)
         bank = self._table.bank
@@ -375,7 +362,7 @@ class WeightsAgent(BanditAgent):
         if not known.all() or (bank.form == SHARED and not (bank.scores > 0.0).all()):
             raise ValueError("rounds or scores")
         clipped = as_integer(values["clipped"], "clipped", low=0, high=self.t - 1)
-        self._table.now[CLIPPED], self._warned = clipped, clipped > 0
+        self._table.progress["clipped"], self._warned = clipped, clipped > 0
         for s in range(self.space.n_states):
             refresh(bank, s)
 
@@ -422,7 +409,7 @@ class REXP3(WeightsAgent):
         reward_range: tuple[float, float] | None = None,
         seed: int = 0,
     ) -> None:
-        from windage.kernels.masters import GAINS
+        from windage.kernels.exp3 import GAINS
 
         super().__init__(space, horizon=horizon, seed=seed, reward_range=reward_range)
         self.variation = None if variation is None else as_real(variation, "variation", low=0.0)
@@ -480,7 +467,7 @@ class EXP3S(WeightsAgent):
         reward_range: tuple[float, float] | None = None,
         seed: int = 0,
     ) -> None:
-        from windage.kernels.masters import SHARED
+        from windage.kernels.exp3 import SHARED
 
         super().__init__(space, horizon=horizon, seed=seed, reward_range=reward_range)
         known = needed(changes, "changes", "changes")

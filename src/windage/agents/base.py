@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
+import numpy as np
 from numpy.typing import NDArray
 
 from windage.agents.fixed import fixed
@@ -26,10 +27,10 @@ from windage.spaces import StateActions, as_space
 from windage.validation import as_horizon, as_integer, as_range, as_seed
 
 if TYPE_CHECKING:
-    from windage.kernels.play import Block
-    from windage.kernels.world import World
+    from windage.kernels.rollout import Block
+    from windage.kernels.simulator import Dynamics
 
-__all__ = ["Agent", "LoopAgent"]
+__all__ = ["Agent", "KernelAgent", "ProgressAgent"]
 
 
 @fixed("space", "horizon", "seed", "reward_range")
@@ -176,7 +177,7 @@ class Agent(ABC):
     def has_loop(self) -> bool:
         """Whether a compiled loop, `play`, is all there is to it: no subclass has its own rules."""
         for kind in type(self).__mro__:
-            if "play" in vars(kind):
+            if {"play", "_kernel"} & set(vars(kind)):
                 return True
             if {"act", "observe", "_choose", "_learn"} & set(vars(kind)):
                 return False
@@ -343,49 +344,86 @@ def _impossible() -> Iterator[None]:
         ) from None
 
 
-class LoopAgent(Agent):
-    """What they share: kernels that choose, learn and play, and a clock inside their table.
+class KernelAgent(Agent):
+    """Agents that are a compiled structure: one loop plays them all (`windage.kernels.rollout`).
 
-    A table is a NamedTuple of arrays and constants; its array `now` starts with the steps that were
-    learned from and the state the last one led to. Kernels stop before a reward outside its fields
-    `least` and `most`.
+    Their class gives the structure, a NamedTuple for whose class `act` and `observe` are registered.
     """
 
-    _table: Any
-
-    @staticmethod
+    @property
     @abstractmethod
-    def _kernels() -> tuple[Any, Any, Any]:
-        """Return the kernels that choose, learn and play."""
+    def _kernel(self) -> Any:
+        """The compiled structure as it stands."""
+
+    def _make_room(self, steps: int) -> None:
+        """Make room for so many more steps."""
+
+    def _look_back(self, rewards: NDArray[np.float64]) -> None:
+        """Warn of the steps with these rewards, which were just learned from."""
+
+    def _not_converged(self) -> Exception:
+        raise NotImplementedError
+
+    def _choose(self, state: int) -> int:
+        from windage.kernels.rollout import decide
+
+        self._make_room(1)
+        pair = decide(self._kernel, self.t, state)
+        if pair < 0:
+            raise self._not_converged()
+        return int(self.space.action_of[pair])
+
+    def _learn(self, state: int, action: int, reward: float, s_next: int) -> None:
+        from windage.kernels.rollout import learn
+
+        self._make_room(1)
+        pair = int(self.space.offsets[state]) + action
+        learn(self._kernel, self.t, state, pair, reward, s_next)
+        self._look_back(np.array([reward]))
+
+    def play(self, model: Dynamics, state: int, block: Block) -> int:
+        """Play a whole block in one compiled loop; returns the state it ends in."""
+        from windage.kernels.rollout import NOT_CONVERGED, PLAYED, play, play_counting
+
+        self._make_room(block.states.size)
+        bounds = self._scale.least, self._scale.most
+        given = (self._kernel, *bounds, model, state, self.t, *block.columns)
+        if block.census is None:
+            state, n, how = play(*given)
+        else:
+            every, _, counts = block.census
+            state, n, how = play_counting(*given, every, block.census.before, counts)
+        self._look_back(block.rewards[:n])
+        if how != PLAYED:
+            self.last_state = int(state)
+            self.t += n
+            if how == NOT_CONVERGED:
+                raise self._not_converged()
+            raise self._refusal(float(block.rewards[n]))
+        return int(state)
+
+    def _refusal(self, reward: float) -> InputError:
+        """Return what to raise for a reward that is not accepted at time t."""
+        return self._scale.refusal(reward, self.t)
+
+
+class ProgressAgent(KernelAgent):
+    """Kernel agents without a window: the structure counts its own steps in `progress`."""
+
+    _table: Any
 
     @property
     def _largest(self) -> float:
         return LARGEST
 
-    def _choose(self, state: int) -> int:
-        choose, _, _ = self._kernels()
-        return int(self.space.action_of[choose(self._table, self.t, state)])
-
-    def _learn(self, state: int, action: int, reward: float, s_next: int) -> None:
-        _, learn, _ = self._kernels()
-        learn(self._table, state, self.space.pair(state, action), reward, s_next)
-        self._look_back()
-
-    def play(self, world: World, state: int, block: Block) -> int:
-        """Play a whole block in one compiled loop; returns the state it ends in."""
-        _, _, play = self._kernels()
-        after, n = play(self._table, world, state, self.t, *block.columns)
-        self._look_back()
-        if n < block.states.size:
-            raise self._scale.refusal(float(block.rewards[n]), self.t + n)
-        return int(after)
-
-    def _look_back(self) -> None:
-        """Say what is to be said of the steps that were just learned from."""
+    @property
+    def _kernel(self) -> Any:
+        return self._table
 
     def _reached(self) -> tuple[int, int | None]:
-        steps, state = self._table.now[:2].tolist()
+        steps, state = (int(self._table.progress[name][0]) for name in ("taken", "state"))
         return steps + 1, state if steps > 0 else None
 
     def _restored(self, values: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
-        self._table.now[:2] = self.t - 1, self.last_state or 0
+        progress = self._table.progress
+        progress["taken"], progress["state"] = self.t - 1, self.last_state or 0

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from windage.agents.base import Agent
+from windage.agents.base import KernelAgent
 from windage.agents.fixed import fixed
 from windage.agents.state import unpack
 from windage.errors import InputError, StateError
@@ -20,13 +20,13 @@ from windage.rng import key
 from windage.spaces import StateActions
 
 if TYPE_CHECKING:
-    from windage.kernels.play import Block
-    from windage.kernels.world import World
+    from windage.kernels.rollout import Block, Policies, Uniform
+    from windage.kernels.simulator import Dynamics
 
 __all__ = ["FiniteHorizonAgent", "InformedAgent", "MyopicAgent", "OracleAgent", "RandomAgent"]
 
 
-class RandomAgent(Agent):
+class RandomAgent(KernelAgent):
     """Plays every action of a state with equal probability.
 
     Examples
@@ -44,31 +44,19 @@ class RandomAgent(Agent):
         super().__init__(space, **options)
         self._key = key(self.seed, "agents.random")
 
-    def _choose(self, state: int) -> int:
-        from windage.kernels.play import uniform_action
+    @property
+    def _kernel(self) -> Uniform:
+        from windage.kernels.rollout import Uniform
 
-        return int(uniform_action(self._key, self.t, self.space.counts[state]))
+        return Uniform(self.space.offsets, self.space.counts, self._key)
 
-    def play(self, world: World, state: int, block: Block) -> int:
-        """Play a whole block in one compiled loop; returns the state it ends in."""
-        from windage.kernels.play import play_uniform
-
-        return int(
-            play_uniform(
-                world,
-                self.space.offsets,
-                self.space.counts,
-                self._key,
-                state,
-                self.t,
-                *block.columns,
-            )
-        )
+    def _learn(self, state: int, action: int, reward: float, s_next: int) -> None:
+        """Learn nothing."""
 
 
-Policies = NDArray[np.int64]
+PolicyTable = NDArray[np.int64]
 
-_STRETCH = 1 << 8
+_SEGMENT = 1 << 8
 """So many times are looked at together; finding a first policy from nowhere is a small part."""
 
 _TABLE = 1 << 24
@@ -77,7 +65,7 @@ _CELLS = 1 << 22
 
 
 @fixed("problem")
-class InformedAgent(Agent):
+class InformedAgent(KernelAgent):
     """An agent that is told the model it acts in.
 
     Parameters
@@ -109,7 +97,7 @@ class InformedAgent(Agent):
                 fix="pass the model the agent will act in",
             )
         self.problem = problem
-        self._length = max(1, min(_STRETCH, _TABLE // space.n_states))
+        self._length = max(1, min(_SEGMENT, _TABLE // space.n_states))
         self._first, self._table = 0, np.empty((0, space.n_states), dtype=np.int64)
 
     @classmethod
@@ -133,25 +121,34 @@ class InformedAgent(Agent):
     def _options(cls, configuration: dict[str, Any]) -> dict[str, Any]:
         return {name: value for name, value in configuration.items() if name != "fingerprint"}
 
-    def play(self, world: World, state: int, block: Block) -> int:
-        """Play a whole block in one compiled loop; returns the state it ends in."""
-        from windage.kernels.play import play_policies
+    @property
+    def _kernel(self) -> Policies:
+        from windage.kernels.rollout import Policies
 
-        t, done = self.t, 0
+        first, table = self._segment(self.t)
+        return Policies(table, first)
+
+    def play(self, model: Dynamics, state: int, block: Block) -> int:
+        """Play a whole block, segment by segment of the table; returns the state it ends in."""
+        start, done = self.t, 0
         while done < block.states.size:
-            first, table = self._stretch(t)
-            n = min(first + len(table) - t, block.states.size - done)
-            part = (array[done : done + n] for array in block.columns)
-            state = int(play_policies(world, table, first, state, t, *part))
-            t, done = t + n, done + n
+            self.t = start + done
+            first, table = self._segment(self.t)
+            n = min(first + len(table) - self.t, block.states.size - done)
+            state = super().play(model, state, block.part(done, done + n))
+            done += n
+        self.t = start
         return state
 
     def _choose(self, state: int) -> int:
-        first, table = self._stretch(self.t)
+        first, table = self._segment(self.t)
         return int(self.space.action_of[table[self.t - first, state]])
 
-    def _stretch(self, t: int) -> tuple[int, Policies]:
-        """Return the stretch of the grid that holds t: its first time and its policies."""
+    def _learn(self, state: int, action: int, reward: float, s_next: int) -> None:
+        """Learn nothing."""
+
+    def _segment(self, t: int) -> tuple[int, PolicyTable]:
+        """Return the segment of the table that holds t: its first time and its policies."""
         first = t - (t - 1) % self._length
         if self._first != first:
             last = min(first + self._length - 1, self.horizon)
@@ -159,8 +156,8 @@ class InformedAgent(Agent):
         return self._first, self._table
 
     @abstractmethod
-    def _policies(self, first: int, last: int) -> Policies:
-        """Return the pair to play at each time of a stretch and in each state."""
+    def _policies(self, first: int, last: int) -> PolicyTable:
+        """Return the pair to play at each time of a segment and in each state."""
 
 
 class OracleAgent(InformedAgent):
@@ -172,7 +169,7 @@ class OracleAgent(InformedAgent):
     id: ClassVar[str] = "oracle"
     bound: ClassVar[str] = "small: only what changing policies costs"
 
-    def _policies(self, first: int, last: int) -> Policies:
+    def _policies(self, first: int, last: int) -> PolicyTable:
         changed = np.concatenate([[True], self._moved(first, last)])
         times = first + np.flatnonzero(changed)
         kernel = self.problem.source.at(first)[1]
@@ -217,7 +214,7 @@ class FiniteHorizonAgent(InformedAgent):
             self.space, self.problem.source.at, self.horizon, policy=True
         )
 
-    def _policies(self, first: int, last: int) -> Policies:
+    def _policies(self, first: int, last: int) -> PolicyTable:
         actions = self._optimum.policy
         return actions[first - 1 : last].astype(np.int64) + self.space.offsets[:-1]
 
@@ -227,7 +224,7 @@ class MyopicAgent(InformedAgent):
 
     id: ClassVar[str] = "myopic"
 
-    def _policies(self, first: int, last: int) -> Policies:
+    def _policies(self, first: int, last: int) -> PolicyTable:
         return np.stack([self._greedy(t) for t in range(first, last + 1)])
 
     def _greedy(self, t: int) -> NDArray[np.int64]:

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from windage.agents.base import LoopAgent
+from windage.agents.base import ProgressAgent
 from windage.agents.fixed import fixed
 from windage.agents.state import array_like
 from windage.rng import key
@@ -18,7 +18,7 @@ __all__ = ["DifferentialQ"]
 
 
 @fixed("rate", "gain_rate", "exploration")
-class DifferentialQ(LoopAgent):
+class DifferentialQ(ProgressAgent):
     """Model-free and cheap: a table of values relative to the gain, both tracked as they drift.
 
     Parameters
@@ -62,7 +62,8 @@ class DifferentialQ(LoopAgent):
         self.rate = as_real(rate, "rate", low=0.0, high=1.0, open_low=True)
         self.gain_rate = as_real(gain_rate, "gain_rate", low=0.0, high=1.0)
         self.exploration = as_real(exploration, "exploration", low=0.0, high=1.0)
-        from windage.kernels.diffq import Critic
+        from windage.kernels.differential_q import Critic
+        from windage.kernels.rollout import PROGRESS
 
         self._table = Critic(
             values=np.zeros(space.n_pairs),
@@ -72,8 +73,9 @@ class DifferentialQ(LoopAgent):
             rate=self.rate,
             gain_rate=self.gain_rate,
             exploration=self.exploration,
-            now=np.zeros(2, np.int64),
-            **self._scale._asdict(),
+            progress=np.zeros(1, PROGRESS),
+            low=self._scale.low,
+            width=self._scale.width,
         )
 
     @property
@@ -85,12 +87,6 @@ class DifferentialQ(LoopAgent):
     def values(self) -> NDArray[np.float64]:
         """The value of every pair relative to the gain, in units of the rewards."""
         return np.asarray(self._table.width * self._table.values)
-
-    @staticmethod
-    def _kernels() -> tuple[Any, Any, Any]:
-        from windage.kernels.diffq import choose, learn, play
-
-        return choose, learn, play
 
     def configuration(self) -> dict[str, Any]:
         """Return the arguments this agent was made with, as plain data."""

@@ -22,7 +22,7 @@ __all__ = [
 ]
 
 REASONS = ("open", "first", "boundary", "visits", "restart", "length")
-"""Why an episode ended, by the codes of `kernels.learner`; "first" never ends one."""
+"""Why an episode ended, by the codes of `kernels.swucrl2cw`; "first" never ends one."""
 
 RECENT = 64
 """Episodes an agent remembers when it is played by hand; who wants all must look that often."""
@@ -158,6 +158,6 @@ def _bytes(rows: NDArray[np.void]) -> NDArray[np.uint8]:
 
 def no_rows() -> NDArray[np.void]:
     """Return the episodes of an agent that has none."""
-    from windage.kernels.rules import LOG
+    from windage.kernels.swucrl2cw import LOG
 
     return np.empty(0, LOG)

@@ -24,7 +24,7 @@ from windage.spaces import StateActions, as_space
 from windage.validation import as_choice, as_real
 
 if TYPE_CHECKING:
-    from windage.kernels.plan import Plan
+    from windage.kernels.evi import Balls, Boxes
 
 __all__ = ["PSRL", "SWPSRL", "RestartedPSRL"]
 
@@ -74,7 +74,7 @@ class PSRL(EpisodicAgent):
             seed=seed,
             reward_range=reward_range,
             pace=replace(self._pace(), grows=episodes == "tsde"),
-            rules={"drawn": True, "rounded": True, "prior": self.prior},
+            rules={"posterior": self.prior, "rounded": True},
             eta=np.zeros(as_space(space).n_pairs),
         )
 
@@ -82,7 +82,7 @@ class PSRL(EpisodicAgent):
         """Return what is forgotten: nothing."""
         return Pace()
 
-    def _blank_plan(self, boxes: bool) -> Plan:
+    def _blank_plan(self, boxes: bool) -> Balls | Boxes:
         return blank_plan(self.space, self._all_cells("space", "use fewer states"), boxes=boxes)
 
     def configuration(self) -> dict[str, Any]:

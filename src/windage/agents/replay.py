@@ -83,10 +83,10 @@ def _step_by_step(agent: Agent, steps: Steps) -> NDArray[np.int64]:
 
 
 def _compiled(agent: EpisodicAgent, steps: Steps) -> NDArray[np.int64]:
-    from windage.kernels.replay import replay as run
+    from windage.kernels.rollout import replay as run
 
     advised = np.zeros(steps.states.size, np.int64)
-    agent._make_room(int(steps.learned.sum()))
+    agent._make_room_to_remember(int(steps.learned.sum()))
     agent._make_room_to_log(steps.states.size)
     with agent.in_step():
         t, done = run(agent._learner, agent.t, *map(np.ascontiguousarray, steps), advised)

@@ -19,7 +19,7 @@ from windage.spaces import StateActions
 from windage.validation import as_floats
 
 if TYPE_CHECKING:
-    from windage.kernels.plan import Plan
+    from windage.kernels.evi import Boxes
 
 __all__ = ["BoxRegion"]
 
@@ -91,14 +91,14 @@ class BoxRegion(ConfidenceRegion):
             left -= given
         return row
 
-    def as_plan(self, u: NDArray[np.float64]) -> Plan:
+    def as_plan(self, u: NDArray[np.float64]) -> Boxes:
         """Return sets and workspace for the compiled planner, which starts from u."""
-        from windage.kernels.plan import BOX, FREE
+        from windage.kernels.evi import BOUND, VACUOUS
 
         pairs, states, free = self.space.n_pairs, self.space.n_states, self.is_free
         plan = blank_plan(self.space, pairs * states, boxes=True)
         plan.pairs["reward"] = self.reward_upper
-        plan.pairs["kind"] = np.where(free, FREE, BOX)
+        plan.pairs["kind"] = np.where(free, VACUOUS, BOUND)
         plan.pairs["row"] = np.arange(pairs) * states
         plan.pairs["entries"] = np.where(free, 0, states)
         plan.rows["index"] = np.tile(np.arange(states), pairs)

@@ -10,8 +10,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import scipy.sparse
@@ -23,7 +22,7 @@ from windage.validation import as_csr, as_floats, shown
 
 if TYPE_CHECKING:
     from windage.confidence.boxes import BoxRegion
-    from windage.kernels.plan import Plan
+    from windage.kernels.evi import Balls
 
 __all__ = ["ConfidenceRegion"]
 
@@ -158,16 +157,16 @@ class ConfidenceRegion:
             left -= take
         return row
 
-    def as_plan(self, u: NDArray[np.float64]) -> Plan:
+    def as_plan(self, u: NDArray[np.float64]) -> Balls:
         """Return sets and workspace for the compiled planner, which starts from u."""
-        from windage.kernels.plan import BOUND, FREE
+        from windage.kernels.evi import BOUND, VACUOUS
 
         free = self.width >= 2.0
         entries = np.where(free, 0, np.diff(self.p_hat.indptr))
         plan = blank_plan(self.space, int(entries.sum()))
         plan.pairs["reward"] = self.reward_upper
         plan.pairs["half"] = self.width / 2.0
-        plan.pairs["kind"] = np.where(free, FREE, BOUND)
+        plan.pairs["kind"] = np.where(free, VACUOUS, BOUND)
         plan.pairs["row"] = np.cumsum(entries) - entries
         plan.pairs["entries"] = entries
         keep = np.repeat(~free, np.diff(self.p_hat.indptr))
@@ -179,47 +178,28 @@ class ConfidenceRegion:
 
 def has_grid(cells: int, entries: int) -> bool:
     """Whether a plan with room for so many non-zeros keeps a grid of all cells beside them."""
-    from windage.kernels.grid import SPARSEST
+    from windage.kernels.evi import SPARSEST
 
     return cells <= _GRID and SPARSEST * entries >= cells
 
 
-def blank_plan(space: StateActions, entries: int, *, boxes: bool = False) -> Plan:
-    """Return an empty plan with room for so many non-zeros of p_hat."""
-    from windage.kernels.plan import ENTRY, PAIR, STATE, Plan
+def blank_plan(space: StateActions, entries: int, *, boxes: bool = False) -> Any:
+    """Return an empty plan, `Balls` or `Boxes`, with room for so many non-zeros of p_hat."""
+    from windage.kernels.evi import ANSWER, ENTRY, PAIR, STATE, Balls, Boxes
 
     cells = space.n_pairs * space.n_states
-    lines = space.n_states + 2 if not boxes and has_grid(cells, entries) else 0
-    plan = Plan(
-        pairs=np.zeros(space.n_pairs, PAIR),
-        states=np.zeros(space.n_states, STATE),
-        u=np.zeros(space.n_states),
-        rows=np.zeros(entries, ENTRY),
-        rooms=np.zeros(entries if boxes else 0),
-        columns=np.zeros(entries, ENTRY),
-        grid=np.zeros((lines, space.n_pairs)),
-        answer=np.zeros(6),
-    )
-    plan.states["first"], plan.states["last"] = space.offsets[:-1], space.offsets[1:]
-    return plan
-
-
-@cache
-def no_plan() -> Plan:
-    """Return a plan of nothing: one for all learners that never draw a model beside their own."""
-    from windage.kernels.plan import ENTRY, PAIR, STATE, Plan
-
-    none = np.zeros(0)
-    return Plan(
-        pairs=np.zeros(0, PAIR),
-        states=np.zeros(0, STATE),
-        u=none,
-        rows=np.zeros(0, ENTRY),
-        rooms=none,
-        columns=np.zeros(0, ENTRY),
-        grid=np.zeros((0, 0)),
-        answer=none,
-    )
+    shared: dict[str, Any] = {
+        "pairs": np.zeros(space.n_pairs, PAIR),
+        "states": np.zeros(space.n_states, STATE),
+        "u": np.zeros(space.n_states),
+        "rows": np.zeros(entries, ENTRY),
+        "answer": np.zeros(1, ANSWER),
+    }
+    shared["states"]["first"], shared["states"]["last"] = space.offsets[:-1], space.offsets[1:]
+    if boxes:
+        return Boxes(**shared, rooms=np.zeros(entries))
+    lines = space.n_states + 2 if has_grid(cells, entries) else 0
+    return Balls(**shared, columns=np.zeros(entries, ENTRY), grid=np.zeros((lines, space.n_pairs)))
 
 
 def over_pairs(

@@ -125,19 +125,19 @@ def evi(
     seed_key = key(as_seed(seed), "evi.ties")
     space = region.space
     plan = region.as_plan(_start(warm_start, space.n_states))
-    if plan.rooms.size == 0:
-        kernel.lay_out(plan, plan.rows.size)
+    if isinstance(plan, kernel.Balls):
+        kernel.arrange(plan, plan.rows.size)
     if not kernel.solve(plan, epsilon, quick, most):
-        raise not_converged(plan.answer, epsilon)
+        raise not_converged(plan.answer[0], epsilon)
     values = plan.pairs["value"].copy()
-    bars = np.array([kernel.bar(best, slack) for best in plan.states["swept"]])
+    bars = np.array([kernel.tie_bar(best, slack) for best in plan.states["swept"]])
     tied = values >= bars[space.state_of]
     policy = np.empty(space.n_states, np.int64)
     for s in range(space.n_states):
         choices = np.flatnonzero(tied[space.offsets[s] : space.offsets[s + 1]])
         skip = int(uniform(seed_key, 0, s) * choices.size) if ties == "random" else 0
         policy[s] = choices[skip]
-    gain, span, gap, sweeps = plan.answer[:4]
+    gain, span, gap, sweeps = plan.answer[0].item()[:4]
     return OptimisticModel(
         region, policy, float(gain), plan.u, float(span), float(gap), int(sweeps), values, tied
     )
@@ -146,7 +146,8 @@ def evi(
 def not_converged(answer: NDArray[np.float64], epsilon: float) -> NotConverged:
     """Return the error that says how far EVI came."""
     return NotConverged(
-        f"after {answer[3]:.0f} sweeps span(Tu - u) is {answer[2]:.3g}, wanted {epsilon:.3g}",
+        f"after {answer['sweeps']} sweeps span(Tu - u) is {answer['gap']:.3g}, "
+        f"wanted {epsilon:.3g}",
         field="evi",
         fix="use a positive radius or widening, so that the plausible kernels communicate",
     )

@@ -1,4 +1,4 @@
-"""The formulas of all radii, as the rows (a, b, c) that `kernels.radii` reads.
+"""The formulas of all radii, as the rows (a, b, c) that `kernels.confidence` reads.
 
 With L = ln(SAT/delta), M = ln(2 SA T^2/delta), N = max(1, n), and A the mean number of actions:
 

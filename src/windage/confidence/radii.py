@@ -168,7 +168,7 @@ class Radii:
         return self._radius(self.rules(space, horizon, delta)[1], n, t, variance)
 
     def rules(self, space: StateActions, horizon: int, delta: float) -> Reals:
-        """Return the rows that `kernels.radii.radius` reads: rewards, then transitions."""
+        """Return the rows that `kernels.confidence.radius` reads: rewards, then transitions."""
         as_space(space)
         T = as_horizon(horizon, error=InputError)
         level = Decimal(as_real(delta, "delta", low=0, high=1, open_low=True, open_high=True))
@@ -265,7 +265,7 @@ class Radii:
         return f"Radii.{self.kind}({inside})" + (f".scaled({factors})" if factors else "")
 
     def _radius(self, rule: Reals, n: ArrayLike, t: int | None, variance: float) -> float | Reals:
-        from windage.kernels.radii import fill, fill_bernstein  # numba is loaded when needed
+        from windage.kernels.confidence import fill, fill_bernstein  # numba is loaded when needed
 
         if t is None and self.needs_time:
             raise InputError(

@@ -19,12 +19,13 @@ from windage.spaces import StateActions
 from windage.validation import as_integer, require_memory, shown
 
 if TYPE_CHECKING:
-    from windage.kernels.memory import Memory
+    from windage.kernels.window import Window as Kernel
 
 __all__ = ["Window", "as_restarts"]
 
 _CELLS = 1 << 20  # up to as many (pair, state) cells are kept in a table, beyond in a hash table
 _BATCH = 1 << 16  # samples that may wait to be counted
+_CLOCK = ("taken", "counted", "dropped", "ahead", "restarts")
 _SUMS = ("sum", "lost", "squares", "squares_lost")
 
 
@@ -82,112 +83,116 @@ class Window:
             "window",
             fix="choose a smaller window",
         )
-        self.memory = self._empty(ring, slots)
+        self.kernel = self._empty(ring, slots)
 
-    def _empty(self, ring: int, slots: int) -> Memory:
-        from windage.kernels.memory import CELL, COUNT, SAMPLE, Memory
+    def _empty(self, ring: int, slots: int) -> Kernel:
+        from windage.kernels.window import (
+            CELL,
+            CLOCK,
+            COUNT,
+            KEPT,
+            SAMPLE,
+            DenseWindow,
+            HashedWindow,
+        )
 
-        count, state, mark = _blank_cells(slots)
-        return Memory(
-            window=self.width or 0,
-            n_states=self.space.n_states,
-            hashed=self.is_hashed,
-            squared=self.squares,
-            restarts=self.restarts,
-            clock=np.zeros(9, np.int64),
+        kernel = (HashedWindow if self.is_hashed else DenseWindow)(
+            clock=np.zeros(1, CLOCK),
             ring=np.zeros(ring, SAMPLE),
             counts=np.zeros(self.space.n_pairs, COUNT),
             changed=np.zeros(self.space.n_pairs, np.int32),
             sources=np.zeros(self.space.n_states, np.int64),
-            cell_count=count,
-            cell_state=state,
-            cell_mark=mark,
-            planned=np.zeros(self.most_cells if self.keeps_plan else 0, CELL),
+            cells=np.zeros(slots, CELL),
+            restarts=self.restarts,
+            planned=np.zeros(self.most_cells if self.keeps_plan else 0, KEPT),
         )
+        kernel.clock["window"] = self.width or 0
+        kernel.clock["squared"] = self.squares
+        return kernel
 
     def add(self, pair: int, reward: float, after: int) -> None:
         """Remember one more sample."""
-        from windage.kernels import memory
+        from windage.kernels.window import take
 
         self.make_room(1)
-        memory.add(self.memory, pair, reward, after)
+        take(self.kernel, pair, reward, after)
 
     def make_room(self, samples: int) -> bool:
-        """See to it that so many more samples fit; returns whether `memory` was replaced.
+        """See to it that so many more samples fit; returns whether `kernel` was replaced.
 
         Only a hash table of all history ever grows.
         """
         if not self.is_hashed or self.width is not None:
             return False
-        from windage.kernels.memory import CELL, CELLS, COUNTED, KEPT, TAKEN, refill
+        from windage.kernels.window import CELL, KEPT, refill
 
-        clock = self.memory.clock
+        clock = self.kernel.clock[0]
         all_cells = self.space.n_pairs * self.space.n_states
-        cells = min(int(clock[CELLS] + clock[TAKEN] - clock[COUNTED]) + samples, all_cells)
+        cells = int(clock["cells"] + clock["taken"] - clock["counted"]) + samples
+        cells = min(cells, all_cells)
         if cells <= self.most_cells:
             return False
         most_cells = min(2 * cells, all_cells)
         slots = _slots(most_cells)
         kept = most_cells if self.keeps_plan else 0
         require_memory(16 * (slots + kept), "window", fix="use an agent with a window")
-        planned = np.zeros(kept, CELL)
-        there = max(int(clock[KEPT]) - 1, 0)
-        planned[:there] = self.memory.planned[:there]
+        planned = np.zeros(kept, KEPT)
+        there = max(int(clock["kept"]) - 1, 0)
+        planned[:there] = self.kernel.planned[:there]
         keys, numbers = self._cells()
-        count, state, mark = _blank_cells(slots)
-        larger = self.memory._replace(
-            counts=self.memory.counts.copy(),
-            sources=np.zeros_like(self.memory.sources),
-            cell_count=count,
-            cell_state=state,
-            cell_mark=mark,
+        larger = self.kernel._replace(
+            counts=self.kernel.counts.copy(),
+            sources=np.zeros_like(self.kernel.sources),
+            cells=np.zeros(slots, CELL),
             planned=planned,
         )
         larger.counts["distinct"] = 0
         refill(larger, *np.divmod(keys, self.space.n_states), numbers)
-        self.memory = larger  # whole, so that nobody who is interrupted is left with half of it
+        self.kernel = larger  # whole: an interrupt leaves the old one or the new one
         self.most_cells = most_cells
         return True
 
     @property
     def ahead(self) -> int:
         """How many samples were added of the time before t = 1; nothing else may have been."""
-        return int(self.memory.clock[6])
+        return int(self.kernel.clock["ahead"][0])
 
     @ahead.setter
     def ahead(self, samples: int) -> None:
-        self.memory.clock[6] = samples
+        self.kernel.clock["ahead"] = samples
 
     def clear(self) -> None:
         """Forget everything."""
-        m = self.memory
-        for array in (m.clock, m.counts, m.sources, m.cell_count, m.cell_mark):
+        kernel = self.kernel
+        window, squared = kernel.clock[0]["window"], kernel.clock[0]["squared"]
+        for array in (kernel.clock, kernel.counts, kernel.sources, kernel.cells):
             array[:] = np.zeros(1, array.dtype)
+        kernel.clock["window"], kernel.clock["squared"] = window, squared
 
     def commit(self) -> None:
         """Count what was added since the last time; forget what is older than the window."""
-        from windage.kernels import memory
+        from windage.kernels.window import commit
 
-        memory.commit(self.memory)
+        commit(self.kernel)
 
     @property
     def visits(self) -> NDArray[np.int64]:
         """N of every pair, as counted by the last `commit`."""
-        return self.memory.counts["visits"].copy()
+        return self.kernel.counts["visits"].copy()
 
     @property
     def contents(self) -> NDArray[np.int64]:
         """How many samples of every pair are remembered now, counted already or not."""
-        from windage.kernels.memory import contents
+        from windage.kernels.window import contents
 
         found = np.empty(self.space.n_pairs, np.int64)
-        contents(self.memory, found)
+        contents(self.kernel, found)
         return found
 
     @property
     def rewards(self) -> NDArray[np.float64]:
         """Sum of the rewards of every pair."""
-        return np.asarray(self.memory.counts["sum"] + self.memory.counts["lost"])
+        return np.asarray(self.kernel.counts["sum"] + self.kernel.counts["lost"])
 
     @property
     def transitions(self) -> scipy.sparse.csr_array:
@@ -205,57 +210,45 @@ class Window:
 
     def _cells(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return the non-zero cells as pair * S + state, in rising order, and their counts."""
-        m = self.memory
-        used = np.flatnonzero(m.cell_mark)
-        counts = m.cell_count[used]
+        m = self.kernel
+        used = np.flatnonzero(m.cells["mark"])
+        counts = m.cells["count"][used]
         keys = used
         if self.is_hashed:
-            keys = (m.cell_mark[used].astype(np.int64) - 1) * m.n_states + m.cell_state[used]
+            keys = (m.cells["mark"][used].astype(np.int64) - 1) * self.space.n_states
+            keys += m.cells["state"][used]
         order = np.argsort(keys)
         return keys[order], counts[order]
 
     def _planned_cells(self) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
         """Return the cells that were kept for the current episode, None if the table has them."""
-        from windage.kernels.memory import KEPT
-
-        kept = int(self.memory.clock[KEPT])
+        kept = int(self.kernel.clock["kept"][0])
         if kept == 0:
             return None
-        cells = np.sort(self.memory.planned[: kept - 1], order="key")
+        cells = np.sort(self.kernel.planned[: kept - 1], order="key")
         return cells["key"].copy(), cells["count"].copy()
 
     def saved(self) -> dict[str, NDArray[Any]]:
         """Return what must survive: the samples not yet forgotten, counts, sums, changed pairs."""
-        from windage.kernels.memory import AHEAD, CHANGED, COUNTED, DROPPED, RESTARTS, TAKEN
-
-        m = self.memory
-        kept = m.ring[np.arange(m.clock[DROPPED], m.clock[TAKEN]) % m.ring.size]
+        m, clock = self.kernel, self.kernel.clock[0]
+        kept = m.ring[np.arange(clock["dropped"], clock["taken"]) % m.ring.size]
         keys, counts = self._cells()
         planned = self._planned_cells()
         aside = {} if planned is None else {"planned_key": planned[0], "planned_count": planned[1]}
         return aside | {
-            "clock": m.clock[[TAKEN, COUNTED, DROPPED, AHEAD, RESTARTS]],
+            "clock": np.array([clock[name] for name in _CLOCK]),
             "ring_pair": kept["pair"].copy(),
             "ring_after": kept["after"].copy(),
             "ring_reward": kept["reward"].copy(),
             "sums": np.stack([m.counts[name] for name in _SUMS[: 4 if self.squares else 2]]),
             "cell_key": keys,
             "cell_count": counts,
-            "changed": m.changed[: m.clock[CHANGED]].copy(),
+            "changed": m.changed[: clock["changed"]].copy(),
         }
 
     def restore(self, saved: dict[str, NDArray[Any]]) -> None:
         """Take back what `saved` gave, into an empty window of the same width and schedule."""
-        from windage.kernels.memory import (
-            AHEAD,
-            CHANGED,
-            COUNTED,
-            DROPPED,
-            RESTARTS,
-            SLOT,
-            TAKEN,
-            refill,
-        )  # fmt: skip
+        from windage.kernels.window import refill
 
         clock = _part(saved, "clock", 5)
         taken, counted, dropped, ahead, restarts = (int(n) for n in clock)
@@ -267,7 +260,7 @@ class Window:
         kept = taken - dropped
         first = max(start, counted - self.width) if self.width is not None else counted
         _require(0 <= dropped <= counted <= taken and dropped == first >= start, "clock")
-        _require(kept < self.memory.ring.size, "clock")  # a full ring is counted at once
+        _require(kept < self.kernel.ring.size, "clock")  # a full ring is counted at once
         keys, counts = saved["cell_key"], saved["cell_count"]
         _require(keys.shape == counts.shape and bool((np.diff(keys) > 0).all()), "cell_key")
         _require(_inside(keys, pairs * states) and bool((counts > 0).all()), "cell_key")
@@ -275,7 +268,7 @@ class Window:
         _require(int(counts.sum()) == counted - since, "clock")
         planned = saved["planned_key"].size if "planned_key" in saved else 0
         self.make_room(max(keys.size, planned) + taken - counted)
-        m = self.memory
+        m = self.kernel
         slots = np.arange(dropped, taken) % m.ring.size
         m.ring["pair"][slots] = _part(saved, "ring_pair", kept, below=pairs)
         m.ring["after"][slots] = _part(saved, "ring_after", kept, below=states)
@@ -295,15 +288,14 @@ class Window:
         _require(np.unique(changed).size == changed.size, "changed")
         m.changed[: changed.size] = changed
         m.counts["changed"][changed] = 1
-        m.clock[[TAKEN, COUNTED, DROPPED, AHEAD, RESTARTS]] = clock
-        m.clock[CHANGED], m.clock[SLOT] = changed.size, taken % m.ring.size
+        for name, value in zip(_CLOCK, clock, strict=True):
+            m.clock[name] = value
+        m.clock["changed"], m.clock["slot"] = changed.size, taken % m.ring.size
         if "planned_key" in saved:
             self._restore_planned(saved, taken)
 
     def _restore_planned(self, saved: dict[str, NDArray[Any]], taken: int) -> None:
-        from windage.kernels.memory import KEPT
-
-        m, cells = self.memory, self.space.n_pairs * self.space.n_states
+        m, cells = self.kernel, self.space.n_pairs * self.space.n_states
         size = saved["planned_key"].size
         _require(self.keeps_plan and size <= m.planned.size, "planned_key")
         keys = _part(saved, "planned_key", size, below=cells)
@@ -311,7 +303,7 @@ class Window:
         _require(bool((np.diff(keys) > 0).all()), "planned_key")
         _require(bool((counts > 0).all()) and int(counts.sum()) <= taken, "planned_count")
         m.planned["key"][:size], m.planned["count"][:size] = keys, counts
-        m.clock[KEPT] = 1 + size
+        m.clock["kept"] = 1 + size
 
 
 def as_restarts(value: ArrayLike, field: str = "restarts") -> NDArray[np.int64]:
@@ -332,13 +324,6 @@ def as_restarts(value: ArrayLike, field: str = "restarts") -> NDArray[np.int64]:
         )
     times.flags.writeable = False
     return times
-
-
-def _blank_cells(
-    slots: int,
-) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int32]]:
-    """Return counts, states and marks of an empty table."""
-    return np.zeros(slots, np.int64), np.zeros(slots, np.int32), np.zeros(slots, np.int32)
 
 
 def _slots(cells: int) -> int:

@@ -3,7 +3,7 @@
 Every state has a bandit of its own, whose clock counts the visits of that state. `Bounds` serves
 UCB1, SW-UCB and D-UCB: mean plus scale sqrt(xi ln(total) / N), where mean and N are those of all
 samples, of the last `window`, or discounted, and total is min(t, window) or the sum of all N.
-`Weights` serves REXP3 and EXP3.S with the arithmetic of `kernels.masters`.
+`Weights` serves REXP3 and EXP3.S with the arithmetic of `kernels.exp3`.
 """
 
 from __future__ import annotations
@@ -14,13 +14,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from windage.kernels.jit import compiled, inlined
-from windage.kernels.masters import Bank, pick, reset, update
+from windage.kernels.exp3 import Bank, pick, reset, update
+from windage.kernels.jit import inlined
 from windage.kernels.random import uniform
-from windage.kernels.world import step
-
-# places in `now`: steps taken, the state they led to, rewards that were clipped
-TAKEN, STANDS, CLIPPED = 0, 1, 2
+from windage.kernels.rollout import act, observe
 
 
 class Bounds(NamedTuple):
@@ -33,31 +30,27 @@ class Bounds(NamedTuple):
     clock: NDArray[np.int64]  # [S] samples so far
     ring_pair: NDArray[np.int32]  # [S, window], or [S, 0] if nothing leaves it
     ring_reward: NDArray[np.float64]
-    now: NDArray[np.int64]  # [3]
+    progress: NDArray[np.void]  # [1] rollout.PROGRESS
     window: int  # 0: total is the sum of all N
     discount: float
     scale: float
     xi: float
     low: float  # rewards are taken from [low, low + width] to [0, 1]
     width: float
-    least: float  # rewards outside [least, most] are refused
-    most: float
 
 
 class Weights(NamedTuple):
-    """A bandit of `kernels.masters` for every state, forgotten at the end of each batch."""
+    """A bandit of `kernels.exp3` for every state, forgotten at the end of each batch."""
 
     bank: Bank
     batch: NDArray[np.int64]  # [S]
-    now: NDArray[np.int64]  # [3]
+    progress: NDArray[np.void]  # [1] rollout.PROGRESS
     key: NDArray[np.uint64]
     low: float
     width: float
-    least: float
-    most: float
 
 
-@compiled
+@act.register(Bounds)
 def best_bound(bandit, t, s):  # noqa: ARG001 - the clock of the state counts
     """Return the pair with the largest bound: the first of those not seen, or the first best."""
     first, last = bandit.offsets[s], bandit.offsets[s + 1]
@@ -90,8 +83,8 @@ def _count(bandit, p, x, sign):
         bandit.sums[p] = bandit.lost[p] = 0.0
 
 
-@compiled
-def count(bandit, s, p, reward, after):
+@observe.register(Bounds)
+def count(bandit, t, s, p, reward, after):  # noqa: ARG001
     """Learn from a sample; the oldest one leaves a window that is full."""
     x = (reward - bandit.low) / bandit.width
     n = bandit.clock[s]
@@ -109,61 +102,26 @@ def count(bandit, s, p, reward, after):
             bandit.lost[k] *= bandit.discount
     _count(bandit, p, x, 1.0)
     bandit.clock[s] = n + 1
-    bandit.now[TAKEN] += 1
-    bandit.now[STANDS] = after
+    bandit.progress[0]["taken"] += 1
+    bandit.progress[0]["state"] = after
 
 
-@compiled
-def play_bounds(bandit, world, state, t, states, pairs, rewards, means):
-    """Choose, observe, learn; returns the state it ends in and the steps played.
-
-    They are fewer than fit if a reward, the next one, is outside the declared range.
-    """
-    for i in range(states.size):
-        p = best_bound(bandit, t, state)
-        states[i] = state
-        pairs[i] = p
-        means[i], rewards[i], after = step(world, t, p)
-        if not bandit.least <= rewards[i] <= bandit.most:
-            return state, i
-        count(bandit, state, p, rewards[i], after)
-        state = after
-        t += 1
-    return state, states.size
-
-
-@compiled
+@act.register(Weights)
 def drawn(bandit, t, s):
     """Return the pair drawn at time t."""
     return bandit.bank.offsets[s] + pick(bandit.bank, s, uniform(bandit.key, t, 0))
 
 
-@compiled
-def weigh(bandit, s, p, reward, after):
+@observe.register(Weights)
+def weigh(bandit, t, s, p, reward, after):  # noqa: ARG001
     """Learn from a sample, and start anew at the end of a batch."""
     x = (reward - bandit.low) / bandit.width
     if not 0.0 <= x <= 1.0:
-        bandit.now[CLIPPED] += 1
+        bandit.progress[0]["clipped"] += 1
         x = min(1.0, max(0.0, x))
     bank = bandit.bank
     update(bank, s, p - bank.offsets[s], x)
     if bank.rounds[s] >= bandit.batch[s]:
         reset(bank, s)
-    bandit.now[TAKEN] += 1
-    bandit.now[STANDS] = after
-
-
-@compiled
-def play_weights(bandit, world, state, t, states, pairs, rewards, means):
-    """Choose, observe, learn; returns what `play_bounds` returns."""
-    for i in range(states.size):
-        p = drawn(bandit, t, state)
-        states[i] = state
-        pairs[i] = p
-        means[i], rewards[i], after = step(world, t, p)
-        if not bandit.least <= rewards[i] <= bandit.most:
-            return state, i
-        weigh(bandit, state, p, rewards[i], after)
-        state = after
-        t += 1
-    return state, states.size
+    bandit.progress[0]["taken"] += 1
+    bandit.progress[0]["state"] = after

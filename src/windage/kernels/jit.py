@@ -11,9 +11,9 @@ and counting references to the arrays of a model would cost more than a step doe
 tries to allocate does not compile (docs/adr/0002).
 
 Numba's cache notices a change of the file a function stands in, not of a function it calls in
-another file. So the contents of all files that a kernel builds on are part of its address in the
-cache (docs/adr/0003), and files are named by that address: processes that compile at the same time
-do not mistake one's code for the other's.
+another file. So the contents of all kernel files are part of a kernel's address in the cache
+(docs/adr/0003), and files are named by that address: processes that compile at the same time do not
+mistake one's code for the other's.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ from __future__ import annotations
 import contextlib
 import functools
 import hashlib
-import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from numba import config
-from numba.core import typed_passes
+from numba.core import typed_passes, untyped_passes
 from numba.core.caching import FunctionCache, IndexDataCacheFile
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler
-from numba.core.compiler_machinery import register_pass
+from numba.core.compiler_machinery import PassManager, register_pass
 from numba.core.registry import CPUDispatcher
 from numba.core.runtime.nrt import rtsys
+from numba.core.sigutils import normalize_signature
 
 _OPTIONS: dict[str, Any] = {
     "nopython": True,
@@ -115,12 +115,29 @@ class _LowerPart(typed_passes.NativeLowering):
 
 
 class _ProgramCompiler(Compiler):
+    """Numba's passes without those that rewrite what kernels have none of.
+
+    Closures, context managers, literal unrolling, array expressions, raised exceptions.
+    """
+
     lowering: Any = _LowerProgram
 
     def define_pipelines(self) -> list[Any]:
-        (manager,) = super().define_pipelines()
-        manager.add_pass_after(self.lowering, typed_passes.NativeLowering)
-        manager.passes = [one for one in manager.passes if one[0] != typed_passes.NativeLowering]
+        manager = PassManager("windage")
+        for each in (
+            untyped_passes.TranslateByteCode,
+            untyped_passes.FixupArgs,
+            untyped_passes.IRProcessing,
+            untyped_passes.GenericRewrites,
+            untyped_passes.ReconstructSSA,
+            typed_passes.NopythonTypeInference,
+            typed_passes.PreLowerStripPhis,
+            typed_passes.IRLegalization,
+            typed_passes.AnnotateTypes,
+            self.lowering,
+            typed_passes.NoPythonBackend,
+        ):
+            manager.add_pass(each)
         manager.finalize()
         return [manager]
 
@@ -160,25 +177,11 @@ class Kernel(CPUDispatcher):
         return self.part.get_overload(sig)
 
 
-_HERE = Path(__file__).parent
-_IMPORTS = re.compile(r"^from windage\.kernels\b(?:.*\($[^)]*|.*)", re.MULTILINE)
-
-
 @functools.cache
-def _text(name: str) -> str:
-    return (_HERE / f"{name}.py").read_text(encoding="utf-8")
-
-
-@functools.cache
-def _sources(name: str) -> str:
-    """Return a hash of a kernel file and of all kernel files it builds on."""
-    files = {path.stem for path in _HERE.glob("*.py")}
-    found, new = {name}, {name}
-    while new:
-        lines = "\n".join(line for file in new for line in _IMPORTS.findall(_text(file)))
-        new = (set(re.findall(r"\w+", lines)) & files) - found
-        found |= new
-    return hashlib.sha256("\0".join(map(_text, sorted(found))).encode()).hexdigest()
+def _sources() -> str:
+    """Return a hash of all kernel files: which of them a kernel builds on depends on its types."""
+    texts = [path.read_bytes() for path in sorted(Path(__file__).parent.glob("*.py"))]
+    return hashlib.sha256(b"\0".join(texts)).hexdigest()
 
 
 class _Files(IndexDataCacheFile):
@@ -212,9 +215,7 @@ class _Cache(FunctionCache):
         self._cache_file = _Files(self._cache_path, self._impl.filename_base, stamp)
 
     def _index_key(self, sig: Any, codegen: Any) -> tuple[Any, ...]:
-        stem = self._py_func.__module__.rpartition(".")[2]
-        sources = _sources(stem) if (_HERE / f"{stem}.py").exists() else ""
-        return (*super()._index_key(sig, codegen), sources)
+        return (*super()._index_key(sig, codegen), _sources())
 
 
 _OFF = bool(config.DISABLE_JIT)  # type: ignore[attr-defined]
@@ -228,3 +229,50 @@ def compiled(function: Callable[..., Any]) -> Any:
 def inlined(function: Callable[..., Any]) -> Any:
     """Compile a kernel into whatever calls it."""
     return function if _OFF else Kernel(function, forceinline=True)
+
+
+class _Variants(CPUDispatcher):
+    """A function with a kernel for every class of its first argument, chosen when types are known."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__(function, targetoptions=_OPTIONS)
+        functools.update_wrapper(self, function)
+        self._kernels: dict[type, Kernel] = {}
+
+    def register(self, kind: type, **options: Any) -> Callable[[Callable[..., Any]], Any]:
+        """Return a decorator that compiles a kernel for this class of first argument."""
+
+        def registered(function: Callable[..., Any]) -> Any:
+            self._kernels[kind] = Kernel(function, **options)
+            return self._kernels[kind]
+
+        return registered
+
+    def get_call_template(self, args: Any, kws: Any) -> Any:
+        """Return how a kernel may call the variant for these types."""
+        return self._kernels[args[0].instance_class].get_call_template(args, kws)
+
+    def get_overload(self, sig: Any) -> Any:
+        """Return what a kernel calls for a signature."""
+        args, _ = normalize_signature(sig)
+        return self._kernels[args[0].instance_class].get_overload(sig)
+
+    def _compile_for_args(self, first: Any, *others: Any) -> Any:
+        return self._kernels[type(first)](first, *others)
+
+
+def variants(function: Callable[..., Any]) -> Any:
+    """Make a function of which every class of first argument may `register` a kernel.
+
+    It is the `functools.singledispatch` of kernels: a caller compiles the variant it uses, and no
+    other.
+    """
+    return _singledispatch(function) if _OFF else _Variants(function)
+
+
+def _singledispatch(function: Callable[..., Any]) -> Any:
+    """Return the same without compiling."""
+    generic = functools.singledispatch(function)
+    register = generic.register
+    generic.register = lambda kind, **_: register(kind)  # type: ignore[method-assign,assignment]
+    return generic

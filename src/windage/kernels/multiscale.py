@@ -1,45 +1,308 @@
-"""Multi-scale windows, as one compiled learner: believe, hope, replan, play, score the windows.
+"""Multi-scale windows, as one compiled learner: estimate, plan with bonuses, play, weigh windows.
 
-It replans every few steps, the more of them the better it knows what it is about to play
-(`is_old`), with the hopes of its epoch: an epoch ends when the action about to be
-played has been played in it as often as was known before it, or when it has become one step longer
-than the epoch before (as in TSDE). Acting online calls `act` and `observe` one by one; `play` is
-the loop around the same functions.
+    act        replan every few steps, the more of them the better is known what is about to be
+               played (`is_old`); an epoch ends when the action about to be played was played in it
+               as often as was known before it, or when it has become one step longer than the epoch
+               before (as in TSDE)
+    replan     estimate the model, add bonuses, find the best policy
+    observe    weigh every window by how likely it held the sample, count it   (window_experts)
+
+The model is the average of the windows' counts, each window weighted as it has earned for that pair
+(omega, its overall weight times that for the pair), with mu = 1/2 pseudo-counts spread over the next
+states and two over the rewards:
+
+    N_p = mu + sum_k omega_k N_k,      p(s') = (mu/S + sum_k omega_k n_k(s')) / N_p
+    N_r = 2 + sum_k omega'_k N_k,      q = (1 + sum_k omega'_k S_k) / N_r
+
+To both come the samples that were forgotten, as far as they count (`window_experts.Discarded`).
+
+The bonus is what a sample of r + p.u from the posterior would add by chance, as large as is worth
+paying for (`_add_bonus`): Wilson's bound for the reward, the standard deviation of p.u for the
+transitions, both growing with the logarithm of how rarely the action was tried among those of its
+state, times a payback factor: how many steps are left to profit, over the effective memory. A random
+factor of each pair, drawn anew each epoch, keeps two bonuses from standing in a draw.
+
+The plan is modified policy iteration on the model as it is (no sets), from where the last plan left
+off: a sweep over all actions,
+
+    v(s, a) = r(s, a) + sum p(s') u(s'),    stop when span(max_a v - u) <= eps,
+
+then a few evaluations of the greedy policy, u <- u + d (v - u) with d = .95, which a periodic model
+cannot fool. Estimates change little between two plans, so one or two sweeps mostly do. A plan that
+takes too many is left as it is: the next one goes on from there.
 """
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from windage.kernels.belief import Belief, form
+from windage.kernels.evi import rebase
 from windage.kernels.jit import compiled, inlined
-from windage.kernels.plan import GAIN, SPAN, SWEEPS
 from windage.kernels.random import uniform
-from windage.kernels.replan import improve
-from windage.kernels.rules import FIRST, GOING_ON, LENGTH, VISITS
-from windage.kernels.scales import take
-from windage.kernels.world import step
+from windage.kernels.rollout import act, observe
+from windage.kernels.swucrl2cw import FIRST, GOING_ON, LENGTH, VISITS
+from windage.kernels.window_experts import NONE, REWARDS, TRANSITIONS, Experts, kept, take
 
-EPOCH, START, BEFORE, PLANNED, LOOKS, LOOK = 0, 1, 2, 3, 4, 5  # places in MultiScale.now
+NEGLIGIBLE = 1e-4  # windows with less weight for a pair are left out of its transitions
+
+PAIR = np.dtype(
+    [
+        ("p_mass", np.float64),  # N_p
+        ("r_mass", np.float64),  # N_r
+        ("mean", np.float64),  # q
+        ("bonus", np.float64),  # what is added to it
+        ("reward", np.float64),  # q + bonus
+        ("factor", np.float64),  # zeta
+        ("limit", np.float64),  # as many plays end the epoch
+        ("plays", np.float64),  # nu, in this epoch
+        ("row", np.int64),  # where its entries start
+        ("entries", np.int64),
+        ("allowed", np.int64),
+    ],
+    align=True,
+)
 
 
+class Estimate(NamedTuple):
+    """The averaged model, and the bias it was last planned with."""
+
+    experts: Experts
+    horizon: int
+    unseen: float  # mu: pseudo-counts spread over the next states
+    exploration: float  # c
+    payback: float  # the largest payback factor; 0: always 1
+    gaussian: bool  # hope for rewards by standard deviations instead of Wilson's bound
+    offsets: NDArray[np.int64]  # [S + 1]
+    pairs: NDArray[np.void]  # [pairs] PAIR
+    rows: NDArray[np.void]  # plan.ENTRY: next states and their probabilities, but for mu / (S N_p)
+    u: NDArray[np.float64]  # [S]
+    omega: NDArray[np.float64]  # [K] workspace
+
+
+@compiled
+def form(estimate):
+    """Average the counts and add the bonuses, under the bias of the last plan."""
+    experts = estimate.experts
+    n = np.int64(0)
+    for p in range(estimate.pairs.size):
+        estimate.pairs[p]["row"] = n
+        n = _average(experts, estimate, p, n)
+    payback = _payback(estimate)
+    even, even_square, top = _moments(estimate.u)
+    even, even_square = estimate.unseen * even, estimate.unseen * even_square
+    for s in range(estimate.u.size):
+        first, last = estimate.offsets[s], estimate.offsets[s + 1]
+        p_mass, r_mass = 0.0, 0.0
+        for p in range(first, last):
+            p_mass += estimate.pairs[p]["p_mass"]
+            r_mass += estimate.pairs[p]["r_mass"]
+        p_mass *= payback / (last - first)
+        r_mass *= payback / (last - first)
+        for p in range(first, last):
+            _add_bonus(estimate, p, p_mass, r_mass, even, even_square, top)
+
+
+@inlined
+def _average(experts, estimate, p, n):
+    """Average the counts of one pair; its row starts at entry n, the next one at the result."""
+    pair, at = estimate.pairs[p], np.uint64(p)
+    pair["entries"] = 0
+    pair["p_mass"], pair["r_mass"], pair["mean"] = estimate.unseen, 2.0, 0.5
+    K, last = experts.windows.size, np.uint64(experts.windows.size - 1)
+    visits, sums = experts.visits[at, last], experts.sums[at, last]
+    if visits == 0.0:
+        return n
+    omega, all_p, all_r, recent_r, total = estimate.omega, 0.0, 0.0, 0.0, 0.0
+    for k in range(np.uint64(K)):
+        omega[k] = experts.overall[TRANSITIONS, k] * experts.pairs[TRANSITIONS, at, k]
+        all_p += omega[k]
+        of_rewards = experts.overall[REWARDS, k] * experts.pairs[REWARDS, at, k]
+        all_r += of_rewards
+        recent_r += of_rewards * experts.visits[at, k]
+        total += of_rewards * experts.sums[at, k]
+    recent_r /= all_r
+    total /= all_r
+    forgotten = visits - recent_r if visits > recent_r else 0.0
+    share = kept(experts.discarded, REWARDS, p, forgotten)
+    r_mass = 2.0 + recent_r + share * forgotten
+    pair["r_mass"] = r_mass
+    pair["mean"] = (1.0 + total + share * (sums - total if sums > total else 0.0)) / r_mass
+    recent, first = 0.0, K - 1  # the shortest window that counts
+    for k in range(K - 1, -1, -1):
+        if omega[np.uint64(k)] < NEGLIGIBLE * all_p:
+            omega[np.uint64(k)] = 0.0
+        else:
+            recent += omega[np.uint64(k)] * experts.visits[at, np.uint64(k)]
+            first = k
+    recent /= all_p
+    forgotten = visits - recent if visits > recent else 0.0
+    share = kept(experts.discarded, TRANSITIONS, p, forgotten)
+    p_mass = estimate.unseen + recent + share * forgotten
+    pair["p_mass"] = p_mass
+    scale = (1.0 - share) / (all_p * p_mass)
+    for k in range(np.uint64(first), np.uint64(K)):
+        omega[k] *= scale
+    omega[last] += share / p_mass  # all history, less what is remembered of it
+    cell = np.int64(experts.cells.newest[at])
+    start = n
+    while cell != NONE:
+        c = np.uint64(cell)
+        share = 0.0
+        for k in range(np.uint64(first), np.uint64(K)):
+            share += omega[k] * experts.cells.counts[c, k]
+        if share > 0.0:
+            estimate.rows[n]["index"] = experts.cells.state[c]
+            estimate.rows[n]["probability"] = share
+            n += 1
+        cell = np.int64(experts.cells.older[c])
+    pair["entries"] = n - start
+    return n
+
+
+@inlined
+def _payback(estimate):
+    """Return how many steps are left to profit over how many the world remembers, within limits."""
+    if estimate.payback == 0.0:
+        return 1.0
+    experts = estimate.experts
+    memory = 0.0
+    for k in range(experts.windows.size):
+        memory += 0.5 * (experts.overall[0, k] + experts.overall[1, k]) * experts.windows[k]
+    taken = experts.clock[0]["taken"]
+    left = estimate.horizon - (taken - experts.clock[0]["ahead"])
+    return min(estimate.payback, min(left, memory) / max(1.0, min(np.float64(taken), memory)))
+
+
+@inlined
+def _moments(u):
+    """Return the mean of u, of its squares, and its maximum."""
+    even, square, top = 0.0, 0.0, u[0]
+    for s in range(u.size):
+        even += u[s]
+        square += u[s] * u[s]
+        top = max(top, u[s])
+    return even / u.size, square / u.size, top
+
+
+@inlined
+def _add_bonus(estimate, p, p_mass, r_mass, even, even_square, top):
+    """Say how much more than is known a pair may be worth; `even` and its like are times mu."""
+    pair = estimate.pairs[p]
+    q, m = pair["mean"], pair["r_mass"] + 1.0
+    c = estimate.exploration * pair["factor"]
+    v = c * c * math.log(1.0 + r_mass / pair["r_mass"])
+    spread = math.sqrt(v)
+    if estimate.gaussian:
+        of_reward = spread * math.sqrt(q * (1.0 - q) / m)
+    else:
+        root = math.sqrt(q * (1.0 - q) / m + v / (4.0 * m * m))
+        of_reward = (q + v / (2.0 * m) + spread * root) / (1.0 + v / m) - q
+    mean, square = even, even_square
+    for i in range(pair["row"], pair["row"] + pair["entries"]):
+        entry = estimate.rows[np.uint64(i)]
+        ahead = estimate.u[np.uint64(entry["index"])]
+        mean += pair["p_mass"] * entry["probability"] * ahead
+        square += pair["p_mass"] * entry["probability"] * ahead * ahead
+    mean /= pair["p_mass"]
+    variance = max(0.0, square / pair["p_mass"] - mean * mean)
+    of_next = c * math.sqrt(
+        math.log(1.0 + p_mass / pair["p_mass"]) * variance / (pair["p_mass"] + 1.0)
+    )
+    of_next = min(of_next, max(0.0, top - mean))  # no next state is better than the best
+    pair["bonus"] = math.sqrt(of_reward * of_reward + of_next * of_next)
+    pair["reward"] = q + pair["bonus"]
+
+
+DAMPING = 0.95
+EVALUATIONS = 5
+EPSILON = 0.01
+MOST = 200
+
+
+@inlined
+def value(estimate, p, even):
+    """Return r + p.u of a pair; `even` is the mean of u, times mu."""
+    pair, u = estimate.pairs[np.uint64(p)], estimate.u
+    total = even / pair["p_mass"]
+    for i in range(np.uint64(pair["row"]), np.uint64(pair["row"] + pair["entries"])):
+        entry = estimate.rows[i]
+        total += entry["probability"] * u[np.uint64(entry["index"])]
+    return pair["reward"] + total
+
+
+@inlined
+def spread_evenly(estimate):
+    """Return what the pseudo-counts of next states expect: the mean of u, times mu."""
+    total = 0.0
+    for s in range(estimate.u.size):
+        total += estimate.u[s]
+    return estimate.unseen * total / estimate.u.size
+
+
+@compiled
+def improve(estimate, policy, swept, answer):
+    """Plan from `estimate.u` on; fills policy (as pairs), `swept` (a workspace) and the answer."""
+    u = estimate.u
+    sweeps, low, high = 0, 0.0, np.inf
+    while True:
+        even, low, high = spread_evenly(estimate), np.inf, -np.inf
+        for s in range(u.size):
+            best, greedy = -np.inf, np.int64(-1)
+            for p in range(estimate.offsets[s], estimate.offsets[s + 1]):
+                if estimate.pairs[np.uint64(p)]["allowed"] != 0:
+                    v = value(estimate, p, even)
+                    if v > best:
+                        best, greedy = v, np.int64(p)
+            policy[s] = greedy
+            swept[s] = best
+            low = min(low, best - u[s])
+            high = max(high, best - u[s])
+        sweeps += 1
+        if high - low <= EPSILON or sweeps == MOST:
+            break
+        for s in range(u.size):
+            u[s] += DAMPING * (swept[s] - u[s])
+        for _ in range(EVALUATIONS):
+            even = spread_evenly(estimate)
+            for s in range(u.size):
+                swept[s] = value(estimate, policy[s], even)
+            for s in range(u.size):
+                u[s] += DAMPING * (swept[s] - u[s])
+        rebase(u)
+    answer[0]["gain"] = 0.5 * (low + high)
+    answer[0]["span"] = rebase(u)
+    answer[0]["gap"] = high - low
+    answer[0]["sweeps"] = sweeps
+
+
+EPOCH = np.dtype(
+    [
+        ("number", np.int64),
+        ("start", np.int64),
+        ("before", np.int64),  # the length of the epoch before
+        ("planned", np.int64),  # the time of the last plan
+        ("n_samples", np.int64),  # of the weights, for `forgetting`
+        ("sample_due", np.int64),
+    ],
+    align=True,
+)
 LONGEST = 8  # steps a plan of a small model lasts
 
 
-class MultiScale(NamedTuple):
-    """Belief, policy, epoch; `windage.agents.multiscale.multiscale` makes one."""
+class MultiScaleLearner(NamedTuple):
+    """Estimate, policy, epoch; `windage.agents.multiscale.multiscale` makes one."""
 
-    belief: Belief
+    estimate: Estimate
     policy: NDArray[np.int64]  # [S] as pairs
     swept: NDArray[np.float64]  # [S] workspace
-    answer: NDArray[np.float64]  # see kernels.plan
-    # epoch, its start, the length of the one before, last plan, looks taken, when the next is due
-    now: NDArray[np.int64]
-    log: NDArray[np.void]  # rules.LOG, epoch m in row m % size
-    looks: NDArray[np.float64]  # [rows, 2, K] the world's weights, as they were ...
+    answer: NDArray[np.void]  # [1] evi.ANSWER
+    epoch: NDArray[np.void]  # [1] EPOCH
+    log: NDArray[np.void]  # swucrl2cw.LOG, epoch m in row m % size
+    samples: NDArray[np.float64]  # [rows, 2, K] the overall weights, as they were ...
     times: NDArray[np.int64]  # [rows] ... at these times
     every: int  # as many steps apart, and up to the next plan
     key: NDArray[np.uint64]
@@ -53,72 +316,72 @@ class MultiScale(NamedTuple):
 @inlined
 def is_over(learner, t, s):
     """Return why a new epoch starts at time t in state s, 0 if the old one goes on."""
-    now = learner.now
-    if now[EPOCH] == 0:
+    epoch = learner.epoch[0]
+    if epoch["number"] == 0:
         return FIRST
-    pair = learner.belief.pairs[np.uint64(learner.policy[np.uint64(s)])]
+    pair = learner.estimate.pairs[np.uint64(learner.policy[np.uint64(s)])]
     if pair["plays"] >= pair["limit"]:
         return VISITS
-    return LENGTH if t - now[START] > now[BEFORE] else GOING_ON
+    return LENGTH if t - epoch["start"] > epoch["before"] else GOING_ON
 
 
 @compiled
 def replan(learner, t, reason):
-    """Form the belief anew and plan with it; a reason starts a new epoch."""
-    now, belief = learner.now, learner.belief
+    """Form the estimate anew and plan with it; a reason starts a new epoch."""
+    epoch, estimate = learner.epoch[0], learner.estimate
     if reason != GOING_ON:
-        for p in range(belief.pairs.size):
+        for p in range(estimate.pairs.size):
             draw = uniform(learner.key, t, p)
-            belief.pairs[p]["factor"] = 1.0 + learner.spread * (2.0 * draw - 1.0)
-            belief.pairs[p]["plays"] = 0.0
-    form(belief)
-    improve(belief, learner.policy, learner.swept, learner.answer)
-    now[PLANNED] = t
+            estimate.pairs[p]["factor"] = 1.0 + learner.spread * (2.0 * draw - 1.0)
+            estimate.pairs[p]["plays"] = 0.0
+    form(estimate)
+    improve(estimate, learner.policy, learner.swept, learner.answer)
+    epoch["planned"] = t
     if reason != GOING_ON:
-        for p in range(belief.pairs.size):
-            pair = belief.pairs[p]
-            known = min(pair["p_mass"] - belief.unseen, pair["r_mass"] - 2.0)
+        for p in range(estimate.pairs.size):
+            pair = estimate.pairs[p]
+            known = min(pair["p_mass"] - estimate.unseen, pair["r_mass"] - 2.0)
             pair["limit"] = max(1.0, known)
         _turn_page(learner, t, reason)
-    if t >= now[LOOK]:
-        _look(learner, t)
+    if t >= epoch["sample_due"]:
+        _sample_weights(learner, t)
 
 
 @inlined
 def _turn_page(learner, t, reason):
     """Close the row of the last epoch and open the next."""
-    now = learner.now
-    row = learner.log[now[EPOCH] % learner.log.size]
-    row["length"] = t - now[START]
+    epoch = learner.epoch[0]
+    row = learner.log[epoch["number"] % learner.log.size]
+    row["length"] = t - epoch["start"]
     row["reason"] = reason
-    now[BEFORE] = t - now[START] if now[EPOCH] > 0 else 0
-    now[EPOCH] += 1
-    now[START] = t
-    row = learner.log[now[EPOCH] % learner.log.size]
+    epoch["before"] = t - epoch["start"] if epoch["number"] > 0 else 0
+    epoch["number"] += 1
+    epoch["start"] = t
+    row = learner.log[epoch["number"] % learner.log.size]
     row["start"] = t
     row["length"] = 0
     row["reason"] = GOING_ON
-    row["sweeps"] = np.int64(learner.answer[SWEEPS])
+    row["sweeps"] = learner.answer[0]["sweeps"]
     row["ties"] = 0
-    row["gain"] = learner.answer[GAIN]
-    row["span"] = learner.answer[SPAN]
+    row["gain"] = learner.answer[0]["gain"]
+    row["span"] = learner.answer[0]["span"]
     unseen = 0
-    for p in range(learner.belief.pairs.size):
-        unseen += learner.belief.pairs[p]["entries"] == 0
-    row["vacuous"] = unseen / learner.belief.pairs.size
+    for p in range(learner.estimate.pairs.size):
+        unseen += learner.estimate.pairs[p]["entries"] == 0
+    row["vacuous"] = unseen / learner.estimate.pairs.size
 
 
 @inlined
-def _look(learner, t):
-    """Remember the world's weights, for whoever wants to see how fast the world forgets."""
-    now, world = learner.now, learner.belief.scales.world
-    row = now[LOOKS]
+def _sample_weights(learner, t):
+    """Record the overall weights: the effective memory, as `forgetting` shows it."""
+    epoch, overall = learner.epoch[0], learner.estimate.experts.overall
+    row = epoch["n_samples"]
     learner.times[row] = t
-    for k in range(world.shape[1]):
-        learner.looks[row, 0, k] = world[0, k]
-        learner.looks[row, 1, k] = world[1, k]
-    now[LOOKS] = row + 1
-    now[LOOK] = t + learner.every
+    for k in range(overall.shape[1]):
+        learner.samples[row, 0, k] = overall[0, k]
+        learner.samples[row, 1, k] = overall[1, k]
+    epoch["n_samples"] = row + 1
+    epoch["sample_due"] = t + learner.every
 
 
 @inlined
@@ -128,12 +391,12 @@ def is_old(learner, t, s):
     A few steps hardly change what is known of a pair with many samples: a plan lasts for one part
     in `patience` of them, as they were at the start of the epoch.
     """
-    age = t - learner.now[PLANNED]
+    age = t - learner.epoch[0]["planned"]
     if age < learner.pace:
         return False
     if age >= LONGEST or learner.patience == 0.0:
         return True
-    pair = learner.belief.pairs[np.uint64(learner.policy[np.uint64(s)])]
+    pair = learner.estimate.pairs[np.uint64(learner.policy[np.uint64(s)])]
     return age * learner.patience >= pair["limit"]
 
 
@@ -148,39 +411,17 @@ def prepare(learner, t, s):
 @inlined
 def learn(learner, p, reward, after):
     """Take in one step."""
-    learner.belief.pairs[np.uint64(p)]["plays"] += 1.0
+    learner.estimate.pairs[np.uint64(p)]["plays"] += 1.0
     scaled = (reward - learner.low) / (learner.high - learner.low)
-    take(learner.belief.scales, p, scaled, after)
+    take(learner.estimate.experts, p, scaled, after)
 
 
-@compiled
-def act(learner, t, s):
-    """Return the pair to play at time t in state s."""
+@act.register(MultiScaleLearner, forceinline=True)
+def _act(learner, t, s):
     prepare(learner, t, s)
-    return learner.policy[s]
+    return learner.policy[np.uint64(s)]
 
 
-@compiled
-def observe(learner, p, reward, after):
-    """`learn`, for callers outside the loop."""
+@observe.register(MultiScaleLearner, forceinline=True)
+def _observe(learner, t, s, p, reward, after):  # noqa: ARG001 - a pair has its state
     learn(learner, p, reward, after)
-
-
-@compiled
-def play(learner, world, state, t, states, pairs, rewards, means):
-    """Act, observe, learn; returns the last state and the steps played.
-
-    It ends before a reward that is not accepted, which it leaves in `rewards`.
-    """
-    for i in range(states.size):
-        prepare(learner, t, state)
-        p = learner.policy[np.uint64(state)]
-        states[i] = state
-        pairs[i] = p
-        means[i], rewards[i], after = step(world, t, p)
-        if not learner.low <= rewards[i] <= learner.high:
-            return state, i
-        learn(learner, p, rewards[i], after)
-        state = after
-        t += 1
-    return state, states.size

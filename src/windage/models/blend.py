@@ -19,7 +19,7 @@ from windage.schedules import Custom, Schedule
 from windage.spaces import StateActions
 
 if TYPE_CHECKING:
-    from windage.kernels.alias import Alias
+    from windage.kernels.simulator import Alias
 
 __all__ = ["Blend", "Mixture", "alike"]
 

@@ -80,7 +80,7 @@ class Noise:
 
     @property
     def code(self) -> int:
-        """The number the compiled loops know this kind by (`kernels.world`)."""
+        """The number the compiled loops know this kind by (`kernels.simulator`)."""
         return _KINDS.index(self.kind)
 
     def __repr__(self) -> str:

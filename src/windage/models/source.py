@@ -13,7 +13,7 @@ from windage.spaces import StateActions
 from windage.validation import require_memory
 
 if TYPE_CHECKING:
-    from windage.kernels.alias import Alias
+    from windage.kernels.simulator import Alias
 
 __all__ = ["Source", "Tables", "alias_table", "join_cells", "largest", "largest_row"]
 
@@ -21,7 +21,7 @@ Reals = NDArray[np.float64]
 
 
 class Tables(NamedTuple):
-    """The environment from `first` to `last` as `kernels.world.World` wants it, noise apart."""
+    """The environment from `first` to `last` as `kernels.simulator.Dynamics` wants it, noise apart."""
 
     first: int
     last: int
@@ -85,7 +85,7 @@ def join_cells(stack: Sequence[Cells]) -> Cells:
 
 def alias_table(cells: Cells) -> Alias:
     """Return the alias tables of all rows."""
-    from windage.kernels.alias import Alias, build  # numba loads here, not with the package
+    from windage.kernels.simulator import Alias, build  # numba loads here, not with the package
 
     lengths = np.diff(cells.rows)
     n, longest = cells.states.size, int(lengths.max())

@@ -29,8 +29,8 @@ from windage.spaces import StateActions
 from windage.validation import as_integer, as_real, require_memory
 
 if TYPE_CHECKING:
-    from windage.kernels.play import Block
-    from windage.kernels.world import World
+    from windage.kernels.rollout import Block
+    from windage.kernels.simulator import Dynamics
 
 __all__ = ["BlockLog", "BlockRecord", "Blockwise", "Choices", "Recent", "Relay"]
 
@@ -62,7 +62,7 @@ class Relay(Agent):
     ) -> None:
         super().__init__(space, horizon=horizon, seed=seed, reward_range=reward_range)
         self._leg = Leg(None, 1, 1, np.zeros(2), 0, 0)
-        self._hand: Any = None  # the steps that the runner plays now, a `kernels.play.Block`
+        self._hand: Any = None  # the steps that the runner plays now, a `kernels.rollout.Block`
         # episodes of those before, as far as anyone may still ask: number m in row m % size
         self._past = np.zeros(min(_EPISODES_KEPT, self.horizon + 8), no_rows().dtype)
         self._kept_since = 1  # rows before this one were not saved
@@ -131,7 +131,7 @@ class Relay(Agent):
         return int(self._ready().act(state))
 
     def _learn(self, state: int, action: int, reward: float, s_next: int) -> None:
-        from windage.kernels.play import Block
+        from windage.kernels.rollout import Block
 
         self._hand = step = Block.empty(1)
         step.states[0], step.pairs[0] = state, self.space.pair(state, action)
@@ -175,7 +175,7 @@ class Relay(Agent):
         steps = self._runner.t - 1
         return self._since + steps, self._runner.last_state if steps > 0 else self.last_state
 
-    def play(self, world: World, state: int, block: Block) -> int:
+    def play(self, world: Dynamics, state: int, block: Block) -> int:
         """Play a whole block, each runner its part of it; returns the state it ends in."""
         start, done = self.t, 0
         while done < block.states.size:

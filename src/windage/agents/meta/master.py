@@ -343,9 +343,14 @@ class Copy:
 
     def room(self) -> float:
         """Return how many bytes its learner may come to need."""
-        parts = self.learner._learner
-        arrays = [*parts.memory, *parts.plan, *parts.drawn, parts.log]
-        return float(sum(a.nbytes for a in arrays if isinstance(a, np.ndarray)))
+        return _bytes(self.learner._learner)
+
+
+def _bytes(part: Any) -> float:
+    """Return the bytes of the large arrays in a compiled structure."""
+    if isinstance(part, np.ndarray):
+        return float(part.nbytes)
+    return sum(map(_bytes, part)) if isinstance(part, tuple) else 0.0
 
 
 def starts(key: NDArray[np.uint64], t: int, tally: Tally) -> list[int]:
@@ -702,7 +707,7 @@ class MASTER(Agent):
 
     def _list_episode(self) -> None:
         """List the episode that the copy that acts has just planned, if it has planned one."""
-        from windage.kernels.rules import RESTART
+        from windage.kernels.swucrl2cw import RESTART
 
         copy = self._acting
         if copy is None or copy.learner.n_episodes == copy.episodes:

@@ -14,8 +14,8 @@ from windage.errors import CallOrderError
 from windage.validation import as_choice
 
 if TYPE_CHECKING:
-    from windage.confidence.scales import Scales
-    from windage.kernels.multiscale import MultiScale as Kernel
+    from windage.agents.multiscale.windows import WindowExperts
+    from windage.kernels.multiscale import MultiScaleLearner
 
 __all__ = [
     "BelievedAction",
@@ -160,35 +160,34 @@ class GuardedExplanation:
 
 
 def explained(
-    kernel: Kernel, scales: Scales, state: int, epoch: Episode | None
+    kernel: MultiScaleLearner, experts: WindowExperts, state: int, epoch: Episode | None
 ) -> MultiScaleExplanation:
     """Return what is believed of each action of a state now; nothing that decides is changed."""
-    from windage.kernels.belief import form
-    from windage.kernels.replan import spread_evenly, value
+    from windage.kernels.multiscale import form, spread_evenly, value
 
     if epoch is None:
         raise CallOrderError(
             "nothing has been planned yet", field="explain", fix="call act(s) first"
         )
-    space, belief, width = scales.space, kernel.belief, kernel.high - kernel.low
-    form(belief)  # a workspace: the next plan forms it anew
-    memory, even = scales.memory(), spread_evenly(belief)
+    space, estimate, width = experts.space, kernel.estimate, kernel.high - kernel.low
+    form(estimate)  # a workspace: the next plan forms it anew
+    memory, even = experts.memory(), spread_evenly(estimate)
     found = []
     for action in range(int(space.counts[state])):
         p = space.pair(state, action)
-        pair = belief.pairs[p]
-        worth = float(value(belief, p, even))
+        pair = estimate.pairs[p]
+        worth = float(value(estimate, p, even))
         found.append(
             BelievedAction(
                 action=action,
                 name=space.action_name(state, action),
-                visits=int(scales.kernel.visits[p, -1]),
+                visits=int(experts.kernel.visits[p, -1]),
                 transition_memory=float(memory[0, p]),
                 reward_memory=float(memory[1, p]),
-                transition_samples=float(pair["p_mass"]) - belief.unseen,
+                transition_samples=float(pair["p_mass"]) - estimate.unseen,
                 reward_samples=float(pair["r_mass"]) - 2.0,
                 mean_reward=kernel.low + width * float(pair["mean"]),
-                hope=width * float(pair["hope"]),
+                hope=width * float(pair["bonus"]),
                 expected=width * (worth - float(pair["reward"])),
                 value=kernel.low + width * worth,
                 chosen=p == int(kernel.policy[state]),
@@ -197,7 +196,7 @@ def explained(
     return MultiScaleExplanation(
         state=state,
         state_name=space.state_name(state),
-        epoch=int(kernel.now[0]),
+        epoch=int(kernel.epoch["number"][0]),
         start=epoch.start,
         gain=epoch.gain,
         actions=tuple(found),

@@ -15,21 +15,19 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from windage.agents.base import Agent
+from windage.agents.base import Agent, KernelAgent
 from windage.agents.meta.borl import BORL
 from windage.agents.multiscale.explanation import Forgetting, GuardedExplanation, explained
-from windage.agents.multiscale.multiscale import Constants, Thinker, declared, undeclared
+from windage.agents.multiscale.multiscale import Constants, MultiScaleState, declared, undeclared
+from windage.agents.multiscale.windows import windows_for
 from windage.agents.optimistic.swucrl2cw import SWUCRL2CW
 from windage.confidence.radii import Radii
-from windage.confidence.scales import windows_for
 from windage.errors import CallOrderError, InputError
 from windage.spaces import StateActions, as_space
-from windage.validation import as_horizon, as_seed
+from windage.validation import as_horizon, as_range, as_seed
 
 if TYPE_CHECKING:
-    from windage.kernels.guarded import Guarded
-    from windage.kernels.play import Block
-    from windage.kernels.world import World
+    from windage.kernels.guarded import GuardedLearner
 
 __all__ = ["MultiScaleGuarded"]
 
@@ -42,7 +40,7 @@ class _Anchor(SWUCRL2CW):
 
     id: ClassVar[str] = "multi-scale-anchor"
     replays: ClassVar[bool] = False
-    thinker: Thinker
+    chooser: MultiScaleState
 
     @property
     def rate(self) -> float:
@@ -53,49 +51,30 @@ class _Anchor(SWUCRL2CW):
         return _KAPPA * (width if space.n_states == 1 else eta + width)
 
     @property
-    def guarded(self) -> Guarded:
-        """Both, as the compiled loop knows them."""
-        from windage.kernels.guarded import Guarded
+    def _kernel(self) -> GuardedLearner:  # type: ignore[override]
+        from windage.kernels.guarded import GuardedLearner
 
-        return Guarded(self._learner, self.thinker.kernel, self.rate)
+        ahead = self.chooser.t - self.t
+        return GuardedLearner(self._learner, self.chooser.kernel, self.rate, ahead)
+
+    def _make_room(self, steps: int) -> None:
+        super()._make_room(steps)
+        self.chooser.make_room(steps)
 
     def _choose(self, state: int) -> int:
-        from windage.kernels import guarded
-
-        self.thinker.make_room(1)
-        pair = guarded.act(self.guarded, self.t, self.thinker.t, state)
-        if pair < 0:
-            raise self._not_converged()
-        return int(self.space.action_of[pair])
+        return KernelAgent._choose(self, state)
 
     def _learn(self, state: int, action: int, reward: float, s_next: int) -> None:
-        from windage.kernels import guarded
+        KernelAgent._learn(self, state, action, reward, s_next)
 
-        self._make_room(1)
-        self.thinker.make_room(1)
-        pair = self.space.pair(state, action)
-        guarded.observe(self.guarded, self.t, pair, reward, s_next)
+    def _look_back(self, rewards: NDArray[np.float64]) -> None:
+        """Warn of nothing: rewards have a declared range, and nothing is drawn."""
 
-    def play(self, world: World, state: int, block: Block) -> int:
-        """Play a whole block in one compiled loop; returns the state it ends in."""
-        from windage.kernels import guarded
-        from windage.kernels.rules import NOT_CONVERGED, PLAYED
-
-        self._make_room(block.states.size)
-        self._make_room_to_log(block.states.size)
-        self.thinker.make_room(block.states.size)
-        made, clock = self.guarded, self.thinker.t
-        state, n, how = guarded.play(made, world, state, self.t, clock, *block.columns)
-        if how != PLAYED:
-            self.last_state = int(state)
-            self.t += n
-            if how == NOT_CONVERGED:
-                raise self._not_converged()
-            raise undeclared(float(block.rewards[n]), self._scale, self.t)
-        return int(state)
+    def _refusal(self, reward: float) -> InputError:
+        return undeclared(reward, self._scale, self.t)
 
     def _played(self, state: int) -> int:
-        return int(self.thinker.kernel.policy[state])
+        return int(self.chooser.kernel.policy[state])
 
 
 class MultiScaleGuarded(BORL):
@@ -144,14 +123,14 @@ class MultiScaleGuarded(BORL):
         reward_range: tuple[float, float] = (0.0, 1.0),
         seed: int = 0,
     ) -> None:
-        self._thinker = Thinker(
+        self._learner_state = MultiScaleState(
             as_space(space),
             as_horizon(horizon, error=InputError),
             windows_for(space, horizon, self.constants.base),
             self.constants,
             as_seed(seed),
             "agents.multi-scale",  # the same draws: where all is admitted, the same learner
-            declared(reward_range),
+            as_range(declared(reward_range), "reward_range"),
         )
         super().__init__(
             space,
@@ -170,16 +149,16 @@ class MultiScaleGuarded(BORL):
     @property
     def windows(self) -> tuple[int, ...]:
         """The windows that are compared; the last one is all history."""
-        return tuple(self._thinker.scales.windows)
+        return tuple(self._learner_state.experts.windows)
 
     @property
     def xi(self) -> float:
         """xi_m of the current anchor episode, of rewards scaled to [0, 1]."""
-        from windage.kernels.guarded import slack
+        from windage.kernels.guarded import xi
 
         if self._runner is None:
             raise CallOrderError("nothing is admitted yet", field="xi", fix="call act(s) first")
-        return float(slack(self._runner.guarded))
+        return float(xi(self._runner._kernel))
 
     def _learner(self, arm: int, block: int) -> SWUCRL2CW:
         return self._tied(super()._learner(arm, block))
@@ -187,7 +166,7 @@ class MultiScaleGuarded(BORL):
     def _tied(self, anchor: SWUCRL2CW) -> _Anchor:
         """Tie an anchor to the learner; the log of its episodes has room for the block at once."""
         assert isinstance(anchor, _Anchor)
-        anchor.thinker = self._thinker
+        anchor.chooser = self._learner_state
         anchor._make_room_to_log(min(self.block_length, self.horizon))
         return anchor
 
@@ -197,36 +176,36 @@ class MultiScaleGuarded(BORL):
         The anchor does not: its blocks start with nothing, as the theorem has them.
         """
         started = self._runner is not None
-        self._thinker.preload(*self._past_step(s, a, reward, s_next, started=started))
+        self._learner_state.preload(*self._past_step(s, a, reward, s_next, started=started))
 
     @property
     def preloaded(self) -> int:
         """How many samples of the past the agent was given before its first decision."""
-        return self._thinker.scales.ahead
+        return self._learner_state.experts.ahead
 
     def forgetting(self) -> Forgetting:
         """Return how much each window has counted in the world as a whole, through time."""
-        return self._thinker.forgetting()
+        return self._learner_state.forgetting()
 
     def memory(self) -> NDArray[np.float64]:
         """Return [2, pair] how many of the last steps count, for transitions and for rewards."""
-        return self._thinker.scales.memory()
+        return self._learner_state.experts.memory()
 
     @property
     def in_memory(self) -> NDArray[np.int64]:
         """How many samples of every pair count now, as the windows are weighted."""
-        return self._thinker.scales.contents
+        return self._learner_state.experts.contents
 
     def explain(self, s: int) -> GuardedExplanation:  # type: ignore[override]
         """Say what is believed of each action, what is admitted, and what the anchor hopes for."""
         anchor = super().explain(s)
-        thinker = self._thinker
+        thinker = self._learner_state
         first, last = self.space.offsets[s : s + 2]
         low, high = self.reward_range or (0.0, 1.0)
         return GuardedExplanation(
             slack=(high - low) * self.xi,
-            admitted=tuple((thinker.kernel.belief.pairs["allowed"][first:last] == 1).tolist()),
-            decision=explained(thinker.kernel, thinker.scales, s, thinker.epoch(self.t)),
+            admitted=tuple((thinker.kernel.estimate.pairs["allowed"][first:last] == 1).tolist()),
+            decision=explained(thinker.kernel, thinker.experts, s, thinker.epoch(self.t)),
             anchor=anchor,
         )
 
@@ -237,16 +216,16 @@ class MultiScaleGuarded(BORL):
 
     def _saved(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         values, arrays = super()._saved()
-        mind, its = self._thinker.saved()
-        arrays |= {f"thinker.{name}": array for name, array in its.items()}
-        return values | mind, arrays
+        state, its = self._learner_state.saved()
+        arrays |= {f"chooser.{name}": array for name, array in its.items()}
+        return values | state, arrays
 
     def _restored(self, values: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
-        start = "thinker."
+        start = "chooser."
         mine = {name[len(start) :]: a for name, a in arrays.items() if name.startswith(start)}
-        self._thinker.restore(values, mine)
+        self._learner_state.restore(values, mine)
         super()._restored(values, arrays)
-        if self._thinker.t != self.t:
+        if self._learner_state.t != self.t:
             raise ValueError("t")
 
     def _restored_runner(self, data: bytes, since: int) -> Agent:

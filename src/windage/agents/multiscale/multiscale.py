@@ -2,11 +2,11 @@
 
     windows W_1 < ... < W_K: powers of two from 2 SA on, then all of T
     for t = 1, 2, ..., T
-        every few steps: believe the windows' counts, averaged by their weights   (kernels.belief)
+        every few steps: believe the windows' counts, averaged by their weights   (kernels.multiscale)
                          hope for what would be worth finding out
-                         plan with it, from where the last plan left off          (kernels.replan)
+                         plan with it, from where the last plan left off          (kernels.multiscale)
         play the plan, observe R_t and s_{t+1}
-        weigh every window by how likely it held them; count; forget              (kernels.scales)
+        weigh every window by how likely it held them; count; forget              (kernels.window_experts)
 
 Windows are compared by prediction, not by reward as BORL's arms are: every step scores all of them,
 and trying one out costs nothing. Rewards and transitions have weights of their own, and so has each
@@ -24,25 +24,23 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from windage.agents.base import Agent
+from windage.agents.base import KernelAgent
 from windage.agents.episodes import RECENT, Episode, Episodes, larger_ring
 from windage.agents.multiscale.explanation import Forgetting, MultiScaleExplanation, explained
+from windage.agents.multiscale.windows import Weighing, WindowExperts, windows_for
 from windage.agents.reward_scale import Scale
 from windage.agents.state import array_like
-from windage.confidence.scales import Scales, Weighing, windows_for
 from windage.errors import InputError, StateError
 from windage.rng import key
 from windage.spaces import StateActions
 from windage.validation import as_real
 
 if TYPE_CHECKING:
-    from windage.kernels.multiscale import MultiScale as Kernel
-    from windage.kernels.play import Block
-    from windage.kernels.world import World
+    from windage.kernels.multiscale import MultiScaleLearner
 
-__all__ = ["Constants", "MultiScale", "Thinker", "declared", "undeclared"]
+__all__ = ["Constants", "MultiScale", "MultiScaleState", "declared", "undeclared"]
 
-_LOOKS = 200  # how often the weights are remembered in a run
+_SAMPLES = 200  # how often the weights are remembered in a run
 
 
 @dataclass(frozen=True)
@@ -90,7 +88,7 @@ class Constants:
         return found
 
 
-class Thinker:
+class MultiScaleState:
     """The learner itself, as one compiled structure with room to grow; the agents act by it.
 
     Parameters
@@ -112,7 +110,7 @@ class Thinker:
         reward_range: tuple[float, float],
     ) -> None:
         self.space = space
-        self.scales = Scales(space, windows, constants.weighing)
+        self.experts = WindowExperts(space, windows, constants.weighing)
         self._constants = constants.flat()
         self._logged_from = 1  # the first epoch there is a row of
         self.kernel = self._fresh(horizon, constants, key(seed, stream), reward_range)
@@ -123,116 +121,114 @@ class Thinker:
         constants: Constants,
         named: NDArray[np.uint64],
         reward_range: tuple[float, float],
-    ) -> Kernel:
-        from windage.kernels.belief import PAIR, Belief
-        from windage.kernels.multiscale import LOOK
-        from windage.kernels.multiscale import MultiScale as Kernel
-        from windage.kernels.plan import ENTRY
-        from windage.kernels.rules import LOG
+    ) -> MultiScaleLearner:
+        from windage.kernels.evi import ANSWER, ENTRY
+        from windage.kernels.multiscale import EPOCH, PAIR, Estimate, MultiScaleLearner
+        from windage.kernels.swucrl2cw import LOG
 
-        space, K = self.space, len(self.scales.windows)
-        looks = min(_LOOKS, horizon)
+        space, K = self.space, len(self.experts.windows)
+        samples = min(_SAMPLES, horizon)
         pace = max(min(8, math.ceil(space.n_pairs / 4)), space.n_pairs // 128)
-        belief = Belief(
-            scales=self.scales.kernel,
+        estimate = Estimate(
+            experts=self.experts.kernel,
             horizon=horizon,
-            unseen=constants.unseen,
-            exploration=constants.exploration,
-            payback=constants.payback,
-            gaussian=constants.gaussian,
+            unseen=float(constants.unseen),
+            exploration=float(constants.exploration),
+            payback=float(constants.payback),
+            gaussian=bool(constants.gaussian),
             offsets=np.ascontiguousarray(space.offsets, np.int64),
             pairs=np.zeros(space.n_pairs, PAIR),
-            rows=np.zeros(self.scales.room, ENTRY),
+            rows=np.zeros(self.experts.room, ENTRY),
             u=np.zeros(space.n_states),
             omega=np.zeros(K),
         )
-        belief.pairs["allowed"] = 1
-        made = Kernel(
-            belief=belief,
+        estimate.pairs["allowed"] = 1
+        learner = MultiScaleLearner(
+            estimate=estimate,
             policy=np.zeros(space.n_states, np.int64),
             swept=np.zeros(space.n_states),
-            answer=np.zeros(4),
-            now=np.zeros(6, np.int64),
+            answer=np.zeros(1, ANSWER),
+            epoch=np.zeros(1, EPOCH),
             log=np.zeros(RECENT + 4, LOG),
-            looks=np.zeros((looks, 2, K)),
-            times=np.zeros(looks, np.int64),
-            every=-(-horizon // looks),
+            samples=np.zeros((samples, 2, K)),
+            times=np.zeros(samples, np.int64),
+            every=-(-horizon // samples),
             key=named,
             pace=pace if constants.pace is None else constants.pace,
-            patience=constants.patience,
-            spread=constants.spread,
-            low=reward_range[0],
-            high=reward_range[1],
+            patience=float(constants.patience),
+            spread=float(constants.spread),
+            low=float(reward_range[0]),
+            high=float(reward_range[1]),
         )
-        made.now[LOOK] = 1
-        return made
+        learner.epoch["sample_due"] = 1
+        return learner
 
     def make_room(self, samples: int) -> None:
         """See to it that so many more samples fit, and the epochs they may start."""
-        self.scales.make_room(samples)
-        if self.scales.kernel is not self.kernel.belief.scales:
-            self._use_scales()
+        self.experts.make_room(samples)
+        if self.experts.kernel is not self.kernel.estimate.experts:
+            self._use_experts()
         if self.kernel.log.size < samples + 3:
             log = larger_ring(self.kernel.log, self.epochs, samples + 3)
             self.kernel = self.kernel._replace(log=log)
 
-    def _use_scales(self) -> None:
+    def _use_experts(self) -> None:
         """Believe what the scales, which may have grown, count."""
-        from windage.kernels.plan import ENTRY
+        from windage.kernels.evi import ENTRY
 
-        rows = np.zeros(self.scales.room, ENTRY)
-        belief = self.kernel.belief._replace(scales=self.scales.kernel, rows=rows)
-        self.kernel = self.kernel._replace(belief=belief)
+        rows = np.zeros(self.experts.room, ENTRY)
+        estimate = self.kernel.estimate._replace(experts=self.experts.kernel, rows=rows)
+        self.kernel = self.kernel._replace(estimate=estimate)
 
     @property
     def t(self) -> int:
         """The time of the next step."""
-        return self.scales.taken - self.scales.ahead + 1
+        return self.experts.taken - self.experts.ahead + 1
 
     def preload(self, pair: int, reward: float, after: int) -> None:
         """Learn from a sample of the time before t = 1."""
         low, high = self.kernel.low, self.kernel.high
         try:
-            self.scales.add(pair, (reward - low) / (high - low), after)
+            self.experts.add(pair, (reward - low) / (high - low), after)
         finally:  # whether or not it was cut short before
-            self.scales.ahead = self.scales.taken
+            self.experts.ahead = self.experts.taken
         self.make_room(0)
 
     def survivors(self) -> dict[str, NDArray[Any]]:
         """Return the arrays, beside those of the scales, that must survive a restart."""
-        pairs = self.kernel.belief.pairs
+        pairs, epoch = self.kernel.estimate.pairs, self.kernel.epoch
         return {
-            "u": self.kernel.belief.u,
+            "u": self.kernel.estimate.u,
             "policy": self.kernel.policy,
-            "now": self.kernel.now,
+            **{f"epoch.{name}": epoch[name] for name in epoch.dtype.names or ()},
             "times": self.kernel.times,
-            "looks": self.kernel.looks,
+            "samples": self.kernel.samples,
             **{name: pairs[name] for name in ("factor", "limit", "plays", "allowed")},
         }
 
     def saved(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """Return copies of all that must survive, and the constants that led to it."""
-        arrays = {f"scales.{name}": array for name, array in self.scales.saved().items()}
+        arrays = {f"experts.{name}": array for name, array in self.experts.saved().items()}
         arrays |= {name: array.copy() for name, array in self.survivors().items()}
         return {"epoch": self.row.item(), "constants": self._constants}, arrays
 
     def restore(self, values: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
         """Take back what `saved` gave."""
         self._require_same_rules(values.get("constants"))
-        self.scales.restore(
+        self.experts.restore(
             {
-                name.removeprefix("scales."): array
+                name.removeprefix("experts."): array
                 for name, array in arrays.items()
-                if name.startswith("scales.")
+                if name.startswith("experts.")
             }
         )
-        self._use_scales()
+        self._use_experts()
         for name, mine in self.survivors().items():
             mine[:] = array_like(mine, arrays, name)
         self._require_possible()
         self._logged_from = max(1, self.epochs)
         self.row[...] = tuple(values["epoch"])
-        if self.row["start"] != self.kernel.now[1] or not np.isfinite(self.row["gain"]):
+        if self.row["start"] != self.kernel.epoch["start"][0] or not np.isfinite(self.row["gain"]):
             raise ValueError("epoch")
 
     def _require_same_rules(self, saved: Any) -> None:
@@ -257,23 +253,23 @@ class Thinker:
 
     def _require_possible(self) -> None:
         """Refuse what no run could have led to."""
-        space, pairs, kernel = self.space, self.kernel.belief.pairs, self.kernel
-        epoch, start, before, planned, looks, look = kernel.now.tolist()
+        space, pairs, kernel = self.space, self.kernel.estimate.pairs, self.kernel
+        number, start, before, planned, samples, due = kernel.epoch[0].item()
         policy = np.clip(kernel.policy, 0, space.n_pairs - 1)
         home = (policy == kernel.policy) & (space.state_of[policy] == np.arange(space.n_states))
         allowed = np.bincount(space.state_of, pairs["allowed"], space.n_states)
         checks = {
-            "epoch": 0 <= epoch <= self.t and (start > 0) == (epoch > 0),
+            "epoch": 0 <= number <= self.t and (start > 0) == (number > 0),
             "start": 0 <= start <= planned <= self.t and 0 <= before < self.t,
-            "policy": epoch == 0 or bool(home.all()),
-            "looks": 0 <= looks <= kernel.times.size and 1 <= look <= self.t + kernel.every,
-            "times": bool((np.diff(kernel.times[:looks], prepend=0) > 0).all()),
-            "u": bool(np.isfinite(kernel.belief.u).all() and (kernel.belief.u >= 0.0).all()),
-            "weights": bool(np.isfinite(kernel.looks).all() and (kernel.looks >= 0.0).all()),
+            "policy": number == 0 or bool(home.all()),
+            "samples": 0 <= samples <= kernel.times.size and 1 <= due <= self.t + kernel.every,
+            "times": bool((np.diff(kernel.times[:samples], prepend=0) > 0).all()),
+            "u": bool(np.isfinite(kernel.estimate.u).all() and (kernel.estimate.u >= 0.0).all()),
+            "weights": bool(np.isfinite(kernel.samples).all() and (kernel.samples >= 0.0).all()),
             "allowed": bool(np.isin(pairs["allowed"], (0, 1)).all() and (allowed > 0).all()),
             "plays": bool((pairs["plays"] >= 0.0).all()) and pairs["plays"].sum() <= self.t,
-            "limit": epoch == 0 or bool((pairs["limit"] >= 1.0).all()),
-            "factor": epoch == 0 or bool((np.abs(pairs["factor"] - 1.0) <= kernel.spread).all()),
+            "limit": number == 0 or bool((pairs["limit"] >= 1.0).all()),
+            "factor": number == 0 or bool((np.abs(pairs["factor"] - 1.0) <= kernel.spread).all()),
         }
         wrong = ", ".join(name for name, holds in checks.items() if not holds)
         if wrong:
@@ -282,7 +278,7 @@ class Thinker:
     @property
     def epochs(self) -> int:
         """How many epochs have started."""
-        return int(self.kernel.now[0])
+        return int(self.kernel.epoch["number"][0])
 
     @property
     def row(self) -> NDArray[np.void]:
@@ -309,19 +305,17 @@ class Thinker:
 
     def forgetting(self) -> Forgetting:
         """Return the world's weights through time."""
-        from windage.kernels.multiscale import LOOKS
-
-        n = int(self.kernel.now[LOOKS])
-        looks = self.kernel.looks[:n]
+        n = int(self.kernel.epoch["n_samples"][0])
+        samples = self.kernel.samples[:n]
         return Forgetting(
-            windows=tuple(self.scales.windows),
+            windows=tuple(self.experts.windows),
             times=self.kernel.times[:n].copy(),
-            transitions=looks[:, 0].copy(),
-            rewards=looks[:, 1].copy(),
+            transitions=samples[:, 0].copy(),
+            rewards=samples[:, 1].copy(),
         )
 
 
-class MultiScale(Agent):
+class MultiScale(KernelAgent):
     """A learner without parameters for worlds that drift, or may: what to try first.
 
     Parameters
@@ -365,7 +359,7 @@ class MultiScale(Agent):
     ) -> None:
         super().__init__(space, horizon=horizon, seed=seed, reward_range=declared(reward_range))
         assert self.reward_range is not None
-        self._thinker = Thinker(
+        self._learner_state = MultiScaleState(
             self.space,
             self.horizon,
             windows_for(self.space, self.horizon, self.constants.base),
@@ -378,40 +372,27 @@ class MultiScale(Agent):
     @property
     def windows(self) -> tuple[int, ...]:
         """The windows that are compared; the last one is all history."""
-        return tuple(self._thinker.scales.windows)
+        return tuple(self._learner_state.experts.windows)
 
     @property
     def preloaded(self) -> int:
         """How many samples of the past the agent was given before its first decision."""
-        return self._thinker.scales.ahead
+        return self._learner_state.experts.ahead
 
-    def _choose(self, state: int) -> int:
-        from windage.kernels import multiscale
+    @property
+    def _kernel(self) -> MultiScaleLearner:
+        return self._learner_state.kernel
 
-        self._thinker.make_room(1)
-        pair = multiscale.act(self._thinker.kernel, self.t, state)
-        return int(self.space.action_of[pair])
-
-    def _learn(self, state: int, action: int, reward: float, s_next: int) -> None:
-        from windage.kernels import multiscale
-
-        self._thinker.make_room(1)
-        pair = self.space.pair(state, action)
-        multiscale.observe(self._thinker.kernel, pair, reward, s_next)
+    def _make_room(self, steps: int) -> None:
+        self._learner_state.make_room(steps)
 
     def _reached(self) -> tuple[int, int | None]:
-        t = self._thinker.t
-        return t, int(self._thinker.scales.kernel.clock[2]) if t > 1 else None
+        t = self._learner_state.t
+        state = int(self._learner_state.experts.kernel.clock["state"][0])
+        return t, state if t > 1 else None
 
-    def play(self, world: World, state: int, block: Block) -> int:
-        """Play a whole block in one compiled loop; returns the state it ends in."""
-        from windage.kernels import multiscale
-
-        self._thinker.make_room(block.states.size)
-        state, n = multiscale.play(self._thinker.kernel, world, state, self.t, *block.columns)
-        if n < block.states.size:
-            raise undeclared(float(block.rewards[n]), self._scale, self.t + n)
-        return int(state)
+    def _refusal(self, reward: float) -> InputError:
+        return undeclared(reward, self._scale, self.t)
 
     def _check_reward(self, reward: object) -> float:
         value = as_real(reward, "reward")
@@ -425,49 +406,49 @@ class MultiScale(Agent):
         Samples of the past age like all others; only the longest window remembers them for good.
         """
         started = self.n_episodes > 0
-        self._thinker.preload(*self._past_step(s, a, reward, s_next, started=started))
+        self._learner_state.preload(*self._past_step(s, a, reward, s_next, started=started))
 
     def forgetting(self) -> Forgetting:
         """Return how much each window has counted in the world as a whole, through time."""
-        return self._thinker.forgetting()
+        return self._learner_state.forgetting()
 
     def memory(self) -> NDArray[np.float64]:
         """Return [2, pair] how many of the last steps count for each pair, on average.
 
         The first row is for its transitions, the second for its rewards.
         """
-        return self._thinker.scales.memory()
+        return self._learner_state.experts.memory()
 
     @property
     def in_memory(self) -> NDArray[np.int64]:
         """How many samples of every pair count now, as the windows are weighted."""
-        return self._thinker.scales.contents
+        return self._learner_state.experts.contents
 
     def explain(self, s: int) -> MultiScaleExplanation:
         """Say what is believed of each action of a state, from how far back, and hoped for."""
         state = self.space.check_state(s)
-        return explained(self._thinker.kernel, self._thinker.scales, state, self.episode)
+        return explained(self._learner_state.kernel, self._learner_state.scales, state, self.episode)
 
     @property
     def n_episodes(self) -> int:
         """How many epochs have started."""
-        return self._thinker.epochs
+        return self._learner_state.epochs
 
     def episode_rows(self, first: int) -> NDArray[np.void]:
         """Return the epochs from number `first` (from 1 on) to the current one, as rows."""
-        return self._thinker.rows(first)
+        return self._learner_state.rows(first)
 
     @property
     def episode(self) -> Episode | None:
         """The current epoch; None before the first decision."""
-        return self._thinker.epoch(self.t)
+        return self._learner_state.epoch(self.t)
 
     def _saved(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        return self._thinker.saved()
+        return self._learner_state.saved()
 
     def _restored(self, values: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
-        self._thinker.restore(values, arrays)
-        if self._thinker.t != self.t:
+        self._learner_state.restore(values, arrays)
+        if self._learner_state.t != self.t:
             raise ValueError("t")
 
 

@@ -116,15 +116,13 @@ class OptimisticAgent(EpisodicAgent):
     @property
     def bias(self) -> NDArray[np.float64]:
         """gamma~ of the current episode, in units of the rewards; its least entry is 0."""
-        from windage.kernels.rules import PLANNED
-
-        if not self._learner.now[PLANNED]:  # nothing was planned: every state hopes for the same
+        if not self._learner.episode["planned"][0]:  # every state is worth the same
             return np.zeros(self.space.n_states)
-        return self._learner.rules.width * np.asarray(self._learner.plan.u)
+        return self._scale.width * np.asarray(self._learner.plan.u)
 
     def explain(self, s: int) -> Explanation:
         """Say what the current episode knows of each action of a state, and hopes for."""
-        from windage.kernels.rules import DUE, GOING_ON, PLANNED
+        from windage.kernels.swucrl2cw import GOING_ON
 
         state = self.space.check_state(s)
         episode, learner = self.episode, self._learner
@@ -132,11 +130,11 @@ class OptimisticAgent(EpisodicAgent):
             raise CallOrderError(
                 "nothing has been planned yet", field="explain", fix="call act(s) first"
             )
-        if learner.now[DUE] != GOING_ON:
+        if learner.episode["due"][0] != GOING_ON:
             raise CallOrderError(
                 "the plan that is due did not converge", field="explain", fix="see act(s)"
             )
-        bias = learner.plan.u if learner.now[PLANNED] else np.zeros(self.space.n_states)
+        bias = learner.plan.u if learner.episode["planned"][0] else np.zeros(self.space.n_states)
         first, last = self.space.offsets[state : state + 2]
         radii = [self._reward_radius(pair) for pair in range(first, last)]
         return Explanation(
@@ -150,32 +148,31 @@ class OptimisticAgent(EpisodicAgent):
             ties=self.ties,
             slack=self.slack * self._scale.width,
             actions=reports(
-                state, self.region(), bias, learner, radii, self._played(state), self._tied(state)
+                state, self.region(), bias, learner.sets, self._scale, radii, self._played(state), self._tied(state)
             ),
         )
 
     def _tied(self, state: int) -> NDArray[np.bool_]:
         """Return which actions of a state the current episode takes for equally good."""
-        from windage.kernels.evi import bar
-        from windage.kernels.rules import PLANNED
+        from windage.kernels.evi import tie_bar
 
-        field = "value" if self._learner.now[PLANNED] else "reward"
+        field = "value" if self._learner.episode["planned"][0] else "reward"
         first, last = self.space.offsets[state : state + 2]
         values = self._learner.plan.pairs[field][first:last]
-        return np.asarray(values >= bar(values.max(), self.slack))
+        return np.asarray(values >= tie_bar(values.max(), self.slack))
 
     def _played(self, state: int) -> int:
         """Return the pair the current episode plays in a state, without a trace in the agent."""
-        from windage.kernels import learner
+        from windage.kernels.swucrl2cw import policy_of
 
-        copy = self._learner._replace(looks=self._learner.looks.copy())
-        return int(learner.choice(copy, state))
+        copy = self._learner._replace(policy=self._learner.policy.copy())
+        return int(policy_of(copy, state))
 
     def _reward_radius(self, pair: int) -> float:
         visits, lift, spread = self._learner.sets[["visits", "lift", "spread"]][pair]
         if self.radii.makes_boxes:  # it hangs on the variance of the rewards
             return float(lift + spread)
-        tau = int(self._learner.now[1])
+        tau = int(self._learner.episode["tau"][0])
         radius = self.radii.reward(
             int(visits),
             space=self.space,

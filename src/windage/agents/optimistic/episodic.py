@@ -1,6 +1,6 @@
 """What all learners that plan by episodes share: a memory, a clock, and one compiled learner.
 
-How they plan is up to a subclass, which gives `windage.kernels.learner` its rules; that file has
+How they plan is up to a subclass, which gives `windage.kernels.swucrl2cw` its rules; that file has
 the algorithm itself, line by line.
 """
 
@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from windage.agents.base import Agent
+from windage.agents.base import KernelAgent
 from windage.agents.episodes import REASONS, RECENT, Episode, Episodes, larger_ring, rows_of
-from windage.agents.reward_scale import LARGEST, Scale
+from windage.agents.reward_scale import LARGEST
 from windage.agents.state import array_like
 from windage.agents.warning_capture import warn
-from windage.confidence.confidence import blank_plan, no_plan
+from windage.confidence.confidence import blank_plan
 from windage.confidence.evi import SWEEPS, not_converged
 from windage.confidence.window import Window, as_restarts
 from windage.errors import GuaranteeWarning, ParameterWarning, StateError
@@ -27,10 +27,8 @@ from windage.spaces import StateActions
 from windage.validation import LAST_TIME, as_integer, as_real, require_memory
 
 if TYPE_CHECKING:
-    from windage.kernels.plan import Plan
-    from windage.kernels.play import Block
-    from windage.kernels.rules import Learner, Rules
-    from windage.kernels.world import World
+    from windage.kernels.evi import Balls, Boxes
+    from windage.kernels.swucrl2cw import OptimisticLearner
 
 __all__ = [
     "EpisodicAgent",
@@ -38,7 +36,6 @@ __all__ = [
     "draws",
     "require_possible",
     "rounding",
-    "rules_of",
     "scale",
     "survivors",
 ]
@@ -71,43 +68,13 @@ class Pace:
     grows: bool = False
 
 
-def rules_of(key: NDArray[np.uint64], scale: Scale, pace: Pace, changed: dict[str, Any]) -> Rules:
-    """Return the rules of the compiled learner: a plain optimist's, but for what is changed."""
-    from windage.kernels.rules import Rules
-
-    plain: dict[str, Any] = {
-        "radii": np.zeros((2, 4)),
-        "by_time": False,
-        "boxes": False,
-        "clip": True,
-        "widenings": _FIXED,
-        "ladder": _NO_STEPS,
-        "most_span": math.inf,
-        "drawn": False,
-        "rounded": False,
-        "prior": 1.0,
-        "ties": 0,
-        "slack": 0.0,
-        "warm": True,
-    }
-    return Rules(
-        key=key,
-        **scale._asdict(),
-        period=pace.period,
-        phase=pace.phase,
-        grows=pace.grows,
-        sweeps=SWEEPS,
-        **plain | changed,
-    )
-
-
 def scale(agent: EpisodicAgent) -> None:
     """Warn once if mean rewards are clearly outside [0, 1], where the learner sees nothing.
 
     The noise of a mean over n visits is 1 / sqrt(n); five times that is no accident.
     """
     if agent.reward_range is None and not agent._warned:
-        n, mean = agent._learner.sets["visits"], agent._learner.sets["mean"]
+        n, mean = agent._learner.sets["visits"], agent._learner.sets["r_hat"]
         away = np.maximum(mean - 1.0, -mean) * np.sqrt(n) > 5.0
         if away.any():
             agent._warned = True
@@ -124,9 +91,7 @@ def draws(agent: EpisodicAgent) -> None:
 
     Where a draw only breaks ties (`learner.drawn`), any policy keeps the guarantee.
     """
-    from windage.kernels.plan import UNSOLVED
-
-    if agent._learner.plan.answer[UNSOLVED] > 0.0 and not agent._warned_of_draws:
+    if agent._learner.plan.answer["unsolved"][0] > 0 and not agent._warned_of_draws:
         agent._warned_of_draws = True
         warn(
             "a drawn model was not solved to 1 / sqrt(t) in 2,000 sweeps: the policy found so far "
@@ -148,73 +113,74 @@ def rounding(agent: EpisodicAgent, least: float, most: float) -> None:
         )
 
 
-_SETS = ("lift", "eta", "visits", "mean", "left", "saturated")
-_LOOKS = ("best", "tied", "met", "pair")
+_SETS = ("lift", "eta", "visits", "r_hat", "visits_left", "vacuous", "spread")
+_POLICY = ("best", "tied", "episode", "pair")
 _PAIRS = ("reward", "half", "root", "rest", "value")
 
 
-def survivors(learner: Learner) -> dict[str, NDArray[Any]]:
+def survivors(learner: OptimisticLearner) -> dict[str, NDArray[Any]]:
     """Return the arrays, beside the window's, that must survive a restart."""
-    spread = {"sets.spread": learner.sets["spread"]} if learner.rules.boxes else {}
-    return spread | {
-        "now": learner.now,
+    return {
         "plan.u": learner.plan.u,
+        **{f"episode.{name}": learner.episode[name] for name in learner.episode.dtype.names or ()},
         **{f"pairs.{name}": learner.plan.pairs[name] for name in _PAIRS},
         **{f"sets.{name}": learner.sets[name] for name in _SETS},
-        **{f"states.{name}": learner.looks[name] for name in _LOOKS},
+        **{f"policy.{name}": learner.policy[name] for name in _POLICY},
     }
 
 
-def _limits(learner: Learner, window: Window, tau: int) -> list[tuple[int, int]]:
+def _ends(learner: OptimisticLearner, window: Window, tau: int) -> list[tuple[int, int]]:
     """Return when an episode that started at tau may have to end, and why.
 
     A restart may have passed in the counts and not yet in the episodes, when planning failed.
     """
-    from windage.kernels.memory import NEVER
-    from windage.kernels.rules import BOUNDARY, LENGTH, NEXT, RESTART
+    from windage.kernels.swucrl2cw import BOUNDARY, LENGTH, RESTART
+    from windage.kernels.window import NEVER
 
-    rules, following = learner.rules, int(learner.now[NEXT])
+    rules, end = learner.rules[0], int(learner.episode["end"][0])
+    period, phase = int(rules["period"]), int(rules["phase"])
     restarts = window.restarts[window.restarts > tau][:1].tolist() or [int(NEVER)]
-    found = [(t, RESTART) for t in restarts]
-    if rules.period > 0:
-        found.append((tau + rules.period - (tau - rules.phase) % rules.period, BOUNDARY))
-    if rules.grows and tau + 1 < following <= 2 * tau + 1:
-        found.append((following, LENGTH))
-    return found
+    ends = [(t, RESTART) for t in restarts]
+    if period > 0:
+        ends.append((tau + period - (tau - phase) % period, BOUNDARY))
+    if rules["grows"] and tau + 1 < end <= 2 * tau + 1:
+        ends.append((end, LENGTH))
+    return ends
 
 
 def require_possible(
-    learner: Learner, window: Window, t: int, samples: int, episode: tuple[Any, ...]
+    learner: OptimisticLearner, window: Window, t: int, samples: int, row: tuple[Any, ...]
 ) -> None:
     """Refuse a restored learner that no run could have led to.
 
-    `samples` were taken in before time t; `episode` is the row of the current one.
+    `samples` were taken in before time t; `row` is the log's of the current episode.
     """
-    space, sets, looks = window.space, learner.sets, learner.looks
-    number, tau, following, reason_due, planned, full, saturated, tied, cause = learner.now.tolist()
-    start, length, reason, sweeps, ties, gain, span, vacuous = episode
+    space, sets, policy = window.space, learner.sets, learner.policy
+    episode = dict(zip(learner.episode.dtype.names or (), learner.episode[0].item(), strict=True))
+    number, tau, due = episode["number"], episode["tau"], episode["due"]
+    start, length, reason, sweeps, ties, gain, span, vacuous = row
     states = np.arange(space.n_states)
-    pair = np.clip(looks["pair"], 0, space.n_pairs - 1)
-    home = (looks["pair"] == pair) & (space.state_of[pair] == states)
+    pair = np.clip(policy["pair"], 0, space.n_pairs - 1)
+    home = (policy["pair"] == pair) & (space.state_of[pair] == states)
     kept = survivors(learner) | window.saved()
     value = kept.pop("pairs.value")  # minus infinity where a pair was left out
     numbers = kept.values()
     checks = {
-        "samples": int(window.memory.clock[0]) == samples,
+        "samples": int(window.kernel.clock["taken"][0]) == samples,
         "episode": 0 <= number <= t and (tau > 0) == (number > 0),
         "start": 0 <= tau <= t and start == tau,
-        "limit": (following, cause) in _limits(learner, window, tau) or number == 0,
-        "due": 0 <= reason_due < len(REASONS) and (reason_due == 1) == (number == 0),
-        "planned": planned in (0, 1),
-        "full": full == (looks["best"] == 1.0).sum(),
-        "saturated": saturated == sets["saturated"].sum()
-        and bool(np.isin(sets["saturated"], (0, 1)).all()),
-        "tied": tied == looks["tied"].sum(),
+        "end": number == 0
+        or (episode["end"], episode["cause"]) in _ends(learner, window, tau),
+        "due": 0 <= due < len(REASONS) and (due == 1) == (number == 0),
+        "full": episode["full"] == (policy["best"] == 1.0).sum(),
+        "vacuous": episode["vacuous"] == sets["vacuous"].sum()
+        and bool(np.isin(sets["vacuous"], (0, 1)).all()),
+        "tied": episode["tied"] == policy["tied"].sum(),
         "widening": bool((sets["lift"] >= 0.0).all() and (sets["eta"] >= 0.0).all()),
-        "met": bool(((looks["met"] >= 0) & (looks["met"] <= number)).all()),
-        "policy": bool(home[looks["met"] > 0].all()),
+        "met": bool(((policy["episode"] >= 0) & (policy["episode"] <= number)).all()),
+        "policy": bool(home[policy["episode"] > 0].all()),
         "visits": bool(((sets["visits"] >= 0) & (sets["visits"] <= samples)).all())
-        and bool((sets["left"] <= np.maximum(sets["visits"], 1)).all()),
+        and bool((sets["visits_left"] <= np.maximum(sets["visits"], 1)).all()),
         "numbers": all(np.isfinite(array).all() for array in numbers)
         and not bool((np.isnan(value) | (value == math.inf)).any()),
         "log": length == reason == 0
@@ -237,7 +203,7 @@ LOG_ROWS = (1 << 14) + 8  # more than a run plays between two looks at it
 _FIRST_ROWS = 32  # of the log of episodes, until they are full: a fleet has thousands of agents
 
 
-class EpisodicAgent(Agent):
+class EpisodicAgent(KernelAgent):
     """A learner that plans at the start of each episode and keeps to its plan while it lasts.
 
     Parameters
@@ -245,7 +211,8 @@ class EpisodicAgent(Agent):
     pace
         What it forgets and when episodes end.
     rules
-        Fields of `kernels.learner.Rules` that differ from those of a plain optimist.
+        What differs from a plain optimist: fields of `kernels.swucrl2cw.RULES`, and `radii`, `boxes`,
+        `widenings`, `ladder` with `most_span`, `posterior` (its prior).
     eta
         Widening of the transition sets, over pairs.
     squares
@@ -253,7 +220,7 @@ class EpisodicAgent(Agent):
     """
 
     replays: ClassVar[bool] = True
-    """Whether `kernels.replay` takes in a history for it: nobody else decides or learns with it."""
+    """Whether `kernels.rollout.replay` takes in a history for it: nobody else decides or learns with it."""
     counts_in_loop: ClassVar[bool] = True
     _explains: ClassVar[bool] = False
     """Whether it can be asked what its episode was planned with, however long that lasts."""
@@ -294,26 +261,75 @@ class EpisodicAgent(Agent):
             longest=self._longest,
         )
 
-    def _fresh(self, pace: Pace, rules: dict[str, Any]) -> Learner:
-        from windage.kernels.rules import DUE, FIRST, LOG, LOOK, SETS, Learner
+    def _fresh(self, pace: Pace, rules: dict[str, Any]) -> OptimisticLearner:
+        from windage.kernels.confidence import SETS
+        from windage.kernels.swucrl2cw import (
+            EPISODE,
+            FIRST,
+            LOG,
+            POLICY,
+            RULES,
+            OptimisticLearner,
+        )
 
-        made = rules_of(key(self.seed, f"agents.{self.id}"), self._scale, pace, rules)
-        space, room = self.space, self._room_for_draws()
-        learner = Learner(
-            rules=made,
-            memory=self._window.memory,
-            plan=self._blank_plan(made.boxes),
-            drawn=blank_plan(space, room) if room else no_plan(),
+        space = self.space
+        learner = OptimisticLearner(
+            rules=np.zeros(1, RULES),
+            radii=np.ascontiguousarray(rules.get("radii", np.zeros((2, 4)))),
+            widenings=rules.get("widenings", _FIXED),
+            key=key(self.seed, f"agents.{self.id}"),
+            window=self._window.kernel,
+            plan=self._blank_plan(rules.get("boxes", False)),
+            planning=self._planning(rules),
+            ties=self._tie_rule(rules),
             sets=np.zeros(space.n_pairs, SETS),
-            looks=np.zeros(space.n_states, LOOK),
-            now=np.zeros(9, np.int64),
+            policy=np.zeros(space.n_states, POLICY),
+            episode=np.zeros(1, EPISODE),
             log=np.zeros(_FIRST_ROWS, LOG),
         )
+        given = {"clip": True, "warm": True} | rules | {
+            "low": self._scale.low,
+            "width": self._scale.width,
+            "period": pace.period,
+            "phase": pace.phase,
+            "grows": pace.grows,
+            "sweeps": SWEEPS,
+        }
+        for name in RULES.names or ():
+            learner.rules[name] = given.get(name, 0)
         learner.sets["eta"], learner.sets["state"] = self._eta, space.state_of
-        learner.now[DUE] = FIRST
+        learner.episode["due"] = FIRST
         return learner
 
-    def _blank_plan(self, boxes: bool) -> Plan:
+    @staticmethod
+    def _planning(rules: dict[str, Any]) -> Any:
+        """Return the planning rule, of a type of its own."""
+        from windage.kernels.posterior import Ladder, Posterior
+        from windage.kernels.swucrl2cw import Optimism
+
+        if "posterior" in rules:
+            return Posterior(float(rules["posterior"]))
+        if "ladder" in rules:
+            return Ladder(rules["ladder"], float(rules["most_span"]))
+        return Optimism(1.0)
+
+    def _tie_rule(self, rules: dict[str, Any]) -> Any:
+        """Return how the policy is fixed, of a type of its own."""
+        from windage.kernels.posterior import Greedy, SampledTies
+        from windage.kernels.swucrl2cw import SAMPLED, TieRule
+
+        if "posterior" in rules:
+            return Greedy(0)
+        room = self._room_for_draws()
+        if rules.get("ties") == SAMPLED:
+            return SampledTies(blank_plan(self.space, room), 1.0)
+        return TieRule(0)
+
+    @property
+    def _kernel(self) -> OptimisticLearner:
+        return self._learner
+
+    def _blank_plan(self, boxes: bool) -> Balls | Boxes:
         cells, width = self._window.most_cells, self._window.width
         return blank_plan(self.space, cells if width is None else min(cells, width), boxes=boxes)
 
@@ -328,32 +344,32 @@ class EpisodicAgent(Agent):
         return cells
 
     def _choose(self, state: int) -> int:
-        from windage.kernels import learner
+        from windage.kernels.swucrl2cw import act_anew, known_action
 
-        mine = self._learner
-        pair = learner.glance(mine.now, mine.looks, mine.sets, self.t, state)
-        if pair >= 0:
-            return int(self.space.action_of[pair])
-        self._make_room_to_log(1)
-        pair = learner.act(self._learner, self.t, state)
-        if self._learner.now[1] == self.t:  # a new episode has looked at the means
-            scale(self)
-            draws(self)
+        learner = self._learner
+        pair = known_action(learner.episode, learner.policy, learner.sets, self.t, state)
         if pair < 0:
-            raise self._not_converged()
+            self._make_room_to_log(1)
+            pair = act_anew(self._learner, self.t, state)
+            if self._learner.episode["tau"][0] == self.t:  # a new episode has looked at the means
+                scale(self)
+                draws(self)
+            if pair < 0:
+                raise self._not_converged()
         return int(self.space.action_of[pair])
 
     def _learn(self, state: int, action: int, reward: float, s_next: int) -> None:
         self._take(self.t, int(self.space.offsets[state]) + action, reward, s_next)
 
     def _take(self, t: int, pair: int, reward: float, s_next: int) -> None:
-        from windage.kernels import learner
+        from windage.kernels.swucrl2cw import remember_one
 
-        self._make_room(1)
-        mine, rules = self._learner, self._learner.rules
-        scale = (rules.low, rules.width, rules.rounded)
-        learner.observe(mine.memory, mine.sets, scale, rules.key, t, pair, reward, s_next)
-        if rules.rounded:
+        self._make_room_to_remember(1)
+        learner = self._learner
+        remember_one(
+            learner.rules, learner.key, learner.window, learner.sets, t, pair, reward, s_next
+        )
+        if learner.rules["rounded"][0]:
             rounding(self, reward, reward)
 
     def _origin(self, t: int) -> int:
@@ -363,51 +379,27 @@ class EpisodicAgent(Agent):
 
     def _not_converged(self) -> Exception:
         age = self.t - self._origin(self.t)
-        return not_converged(self._learner.plan.answer, 1.0 / math.sqrt(age))
+        return not_converged(self._learner.plan.answer[0], 1.0 / math.sqrt(age))
 
     def _reached(self) -> tuple[int, int | None]:
-        from windage.kernels.memory import SLOT, TAKEN
+        window = self._window.kernel
+        clock = window.clock[0]
+        t = int(clock["taken"]) - self.preloaded + 1
+        return t, int(window.ring["after"][clock["slot"] - 1]) if t > 1 else None
 
-        memory = self._window.memory
-        t = int(memory.clock[TAKEN]) - self.preloaded + 1
-        return t, int(memory.ring["after"][memory.clock[SLOT] - 1]) if t > 1 else None
-
-    def play(self, world: World, state: int, block: Block) -> int:
-        """Play a whole block in one compiled loop; returns the state it ends in."""
-        from windage.kernels import learner
-        from windage.kernels.rules import NOT_CONVERGED, PLAYED
-
-        self._make_room(block.states.size)
-        self._make_room_to_log(block.states.size)
-        if block.census is None:
-            state, n, how = learner.play(self._learner, world, state, self.t, *block.columns)
-        else:
-            every, _, counts = block.census
-            state, n, how = learner.play_counted(
-                self._learner,
-                world,
-                state,
-                self.t,
-                *block.columns,
-                every,
-                block.census.before,
-                counts,
-            )
+    def _look_back(self, rewards: NDArray[np.float64]) -> None:
         scale(self)
         draws(self)
-        if self._learner.rules.rounded and n > 0:
-            rounding(self, float(block.rewards[:n].min()), float(block.rewards[:n].max()))
-        if how != PLAYED:
-            self.last_state = int(state)
-            self.t += n
-            if how == NOT_CONVERGED:
-                raise self._not_converged()
-            raise self._scale.refusal(float(block.rewards[n]), self.t)
-        return int(state)
+        if self._learner.rules["rounded"][0] and rewards.size:
+            rounding(self, float(rewards.min()), float(rewards.max()))
 
-    def _make_room(self, samples: int) -> None:
+    def _make_room(self, steps: int) -> None:
+        self._make_room_to_remember(steps)
+        self._make_room_to_log(steps)
+
+    def _make_room_to_remember(self, samples: int) -> None:
         self._window.make_room(samples)
-        if self._window.memory is not self._learner.memory:
+        if self._window.kernel is not self._learner.window:
             self._use_window()
 
     def _make_room_to_log(self, steps: int) -> None:
@@ -420,9 +412,12 @@ class EpisodicAgent(Agent):
 
     def _use_window(self) -> None:
         """Let the learner count in another window, with room to plan for it."""
-        old, room = self._learner.plan, self._blank_plan(self._learner.rules.boxes)
-        plan = old._replace(rows=room.rows, rooms=room.rooms, columns=room.columns, grid=room.grid)
-        self._learner = self._learner._replace(memory=self._window.memory, plan=plan)
+        old = self._learner.plan
+        room = self._blank_plan(hasattr(old, "rooms"))
+        kept = {name: getattr(old, name) for name in ("pairs", "states", "u", "answer")}
+        self._learner = self._learner._replace(
+            window=self._window.kernel, plan=room._replace(**kept)
+        )
 
     def preload(self, s: int, a: int, reward: float, s_next: int) -> None:
         """Learn from a step somebody took before t = 1; older ones first.
@@ -437,7 +432,7 @@ class EpisodicAgent(Agent):
             # a time that never comes, so that no draw is used twice
             self._take(LAST_TIME + self._window.ahead, pair, value, after)
         finally:
-            self.preloaded = self._window.ahead = int(self._window.memory.clock[0])
+            self.preloaded = self._window.ahead = int(self._window.kernel.clock["taken"][0])
 
     def preload_all(
         self, pairs: NDArray[np.int64], rewards: NDArray[np.float64], afters: NDArray[np.int64]
@@ -446,7 +441,7 @@ class EpisodicAgent(Agent):
 
         If one of the rewards is impossible nothing is learned. Pairs and states are not checked.
         """
-        from windage.kernels.learner import observe_all
+        from windage.kernels.swucrl2cw import remember_all
 
         self._require_unstarted(self.n_episodes > 0)
         if pairs.size == 0:
@@ -457,11 +452,11 @@ class EpisodicAgent(Agent):
         first = LAST_TIME + self.preloaded + 1  # times that never come, as in `preload`
         self._window.ahead = self.preloaded + pairs.size
         try:
-            self._make_room(pairs.size)
-            observe_all(self._learner, first, pairs, rewards, afters)
+            self._make_room_to_remember(pairs.size)
+            remember_all(self._learner, first, pairs, rewards, afters)
         finally:
-            self.preloaded = self._window.ahead = int(self._window.memory.clock[0])
-        if self._learner.rules.rounded:
+            self.preloaded = self._window.ahead = int(self._window.kernel.clock["taken"][0])
+        if self._learner.rules["rounded"][0]:
             rounding(self, least, most)
 
     def _let_the_past_go(self) -> None:
@@ -487,16 +482,15 @@ class EpisodicAgent(Agent):
     @property
     def n_episodes(self) -> int:
         """How many episodes have started."""
-        return int(self._learner.now[0])
+        return int(self._learner.episode["number"][0])
 
     def episode_rows(self, first: int) -> NDArray[np.void]:
         """Return the episodes from number `first` (from 1 on) to the current one, as rows."""
         log = self._learner.log
         oldest = max(self._logged_from, self.n_episodes - log.size + 1)  # older ones are gone
         rows = rows_of(log, max(first, 1, oldest), self.n_episodes)
-        rules = self._learner.rules
-        rows["gain"] = rules.low + rules.width * rows["gain"]
-        rows["span"] *= rules.width
+        rows["gain"] = self._scale.low + self._scale.width * rows["gain"]
+        rows["span"] *= self._scale.width
         return rows
 
     def _saved(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from windage.confidence.confidence import ConfidenceRegion
 
 if TYPE_CHECKING:
-    from windage.kernels.rules import Learner, Rules
+    from windage.agents.reward_scale import Scale
 
 __all__ = ["ActionReport", "Explanation", "reports"]
 
@@ -80,7 +80,8 @@ def reports(
     state: int,
     region: ConfidenceRegion,
     bias: NDArray[np.float64],
-    learner: Learner,
+    sets: NDArray[np.void],
+    scale: Scale,
     reward_radii: Sequence[float],
     played: int,
     tied: NDArray[np.bool_],
@@ -100,8 +101,8 @@ def reports(
             ActionReport(
                 action=action,
                 name=space.action_name(state, action),
-                visits=int(learner.sets[pair]["visits"]),
-                mean_reward=float(learner.sets[pair]["mean"]),
+                visits=int(sets[pair]["visits"]),
+                mean_reward=float(sets[pair]["r_hat"]),
                 reward_radius=reward_radius,
                 optimistic_reward=reward,
                 transition_radius=float(region.radius[pair].max()) if region.visited[pair] else 2.0,
@@ -110,17 +111,17 @@ def reports(
                 bonus=hoped - expected,
                 bonus_from_widening=hoped - without,
                 value=reward + hoped,
-                vacuous=bool(learner.sets[pair]["saturated"]),
+                vacuous=bool(sets[pair]["vacuous"]),
                 tied=bool(tied[action]),
                 chosen=pair == played,
             )
         )
-    return tuple(_in_rewards(one, learner.rules) for one in found)
+    return tuple(_in_rewards(one, scale) for one in found)
 
 
-def _in_rewards(report: ActionReport, rules: Rules) -> ActionReport:
+def _in_rewards(report: ActionReport, scale: Scale) -> ActionReport:
     """Return a report in units of the rewards; the learner itself thinks in [0, 1]."""
-    low, width = rules.low, rules.width
+    low, width = scale.low, scale.width
     return replace(
         report,
         mean_reward=low + width * report.mean_reward,

@@ -1,11 +1,11 @@
-"""Confidence radii: one shape for all of them.
+"""Confidence sets (line 5 of Algorithm 1; Eqs. (4), (5)), and which actions are tied in them.
 
-With N = max(1, n) visits a radius is
+One shape of radius serves all. With N = max(1, n) visits a radius is
 
     scale * sqrt((a + b ln(N + 1) + c log_t) * (1 + 1/N if b > 0 else 1) / N)
 
 and a rule is the row (a, b, c, scale). The paper's radii have b = c = 0, the Laplace radii b > 0,
-those of UCRL2 c > 0 (`learn.radii` has the numbers).
+those of UCRL2 c > 0 (`windage.confidence.radii` has the numbers).
 
 Two roundings before the root would already cost more than an ulp, so everything after the rounding
 of a and of the logarithms is carried in two words, high + low: what is left is half an ulp of the
@@ -16,8 +16,25 @@ from __future__ import annotations
 
 import math
 
-from windage.kernels.jit import compiled, inlined
+import numpy as np
 
+from windage.kernels.evi import Balls, Boxes, tie_bar
+from windage.kernels.jit import compiled, inlined, variants
+from windage.kernels.window import r_hat, variance
+
+SETS = np.dtype(
+    [
+        ("lift", np.float64),  # widening of the rewards
+        ("eta", np.float64),  # and of the transitions
+        ("state", np.int64),
+        ("visits", np.int64),  # N_tau
+        ("r_hat", np.float64),
+        ("visits_left", np.int64),  # N+_tau - nu
+        ("vacuous", np.int64),  # whether H_p is the whole simplex
+        ("spread", np.float64),  # radius of the rewards, if the sets are boxes
+    ],
+    align=True,
+)
 _SPLITTER = 134217729.0  # 2^27 + 1, Veltkamp: halves of 26 bits, whose products are exact
 
 
@@ -100,3 +117,53 @@ def fill_bernstein(rule, visits, variance, out):
     for i in range(visits.size):
         root, rest = bernstein(rule, visits[i])
         out[i] = root * math.sqrt(variance) + rest
+
+
+@variants
+def refresh_pair(plan, rules, radii, sets, p, count, log_t):
+    """Renew the sets of one pair from its counts: r~, and where its kernels may lie."""
+
+
+@refresh_pair.register(Balls)
+def _refresh_ball(plan, rules, radii, sets, p, count, log_t):
+    reward = r_hat(count) + radius(radii[0], count["visits"], log_t)
+    width = radius(radii[1], count["visits"], log_t) + sets["eta"]
+    _set(plan.pairs[p], rules, sets, count, reward, width, width >= 2.0)
+
+
+@refresh_pair.register(Boxes)
+def _refresh_box(plan, rules, radii, sets, p, count, log_t):  # noqa: ARG001 - none grows with t
+    pair = plan.pairs[p]
+    root, rest = bernstein(radii[0], count["visits"])
+    sets["spread"] = root * math.sqrt(variance(count)) + rest
+    pair["root"], pair["rest"] = bernstein(radii[1], count["visits"])
+    # vacuous if even a state never seen may get all the mass
+    vacuous = pair["rest"] + 0.5 * sets["eta"] >= 1.0
+    _set(pair, rules, sets, count, r_hat(count) + sets["spread"], sets["eta"], vacuous)
+
+
+@inlined
+def _set(pair, rules, sets, count, reward, width, vacuous):
+    n = count["visits"]
+    sets["visits"] = n
+    sets["visits_left"] = n if n > 1 else 1
+    sets["r_hat"] = r_hat(count)
+    reward += sets["lift"]
+    if rules["clip"]:
+        reward = reward if reward < 1.0 else 1.0
+        reward = reward if reward > 0.0 else 0.0
+        reward = reward if n > 0 else 1.0  # never seen: anything (E8)
+    pair["reward"] = reward
+    pair["half"] = 0.5 * width
+    sets["vacuous"] = 1 if n == 0 or vacuous else 0
+
+
+@compiled
+def best_reward(plan, s, slack):
+    """Return max_a r~(s, a), and whether several actions are tied with it."""
+    state, best, tied = plan.states[s], -np.inf, 0
+    for p in range(state["first"], state["last"]):
+        best = plan.pairs[p]["reward"] if plan.pairs[p]["reward"] > best else best
+    for p in range(state["first"], state["last"]):
+        tied += plan.pairs[p]["reward"] >= tie_bar(best, slack)
+    return best, tied > 1

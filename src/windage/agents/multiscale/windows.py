@@ -1,8 +1,8 @@
 """Many windows over one stream of samples, and how well each has predicted it.
 
 Window k is the last W_k samples; the longest is all history. They share one ring of samples and one
-table of what was seen to follow (`kernels.cells`), so that K windows cost K counts a cell and a
-step of order K. `kernels.scales` says how they are weighed.
+table of what was seen to follow, so that K windows cost K counts a cell and a
+step of order K. `kernels.window_experts` says how they are weighed.
 """
 
 from __future__ import annotations
@@ -18,10 +18,9 @@ from windage.spaces import StateActions
 from windage.validation import require_memory
 
 if TYPE_CHECKING:
-    from windage.kernels.cells import Cells
-    from windage.kernels.scales import Scales as Kernel
+    from windage.kernels.window_experts import Cells, Experts
 
-__all__ = ["Scales", "Weighing", "windows_for"]
+__all__ = ["Weighing", "WindowExperts", "windows_for"]
 
 _TABLE = 1 << 20  # up to as many (pair, state) have a place of their own, beyond they are hashed
 _ROOM = 1 << 14  # cells there is room for at first
@@ -51,8 +50,8 @@ class Weighing:
         alpha: how much of the weights is handed out again each step.
     tilt
         beta: the next longer window has exp(beta) times the prior weight; 0: all have the same.
-    by_world, by_pair
-        Whether windows are weighed for the world as a whole, and for each pair.
+    by_overall, by_pair
+        Whether windows are weighed overall, and for each pair.
     apart
         Whether rewards and transitions have weights of their own.
     strength
@@ -61,23 +60,23 @@ class Weighing:
 
     share: float = 2e-3
     tilt: float = 0.0
-    by_world: bool = True
+    by_overall: bool = True
     by_pair: bool = True
     apart: bool = True
     strength: float = 32.0
 
 
-class Scales:
+class WindowExperts:
     """Samples, counts and weights of all windows.
 
     Examples
     --------
-    >>> scales = Scales(StateActions([1, 1]), [4, 100])
+    >>> experts = WindowExperts(StateActions([1, 1]), [4, 100])
     >>> for t in range(60):
-    ...     scales.add(t % 2, float(t < 30), 1 - t % 2)
-    >>> scales.visits[:, 0].tolist(), scales.rewards[:, 0].tolist()
+    ...     experts.add(t % 2, float(t < 30), 1 - t % 2)
+    >>> experts.visits[:, 0].tolist(), experts.rewards[:, 0].tolist()
     ([2, 2], [0.0, 0.0])
-    >>> bool(scales.weights[1][0] > 0.9)  # the shorter window saw the rewards change
+    >>> bool(experts.weights[1][0] > 0.9)  # the shorter window saw the rewards change
     True
     """
 
@@ -102,33 +101,31 @@ class Scales:
         table = self._all_cells if self._all_cells <= _TABLE else 4 * room
         return 4.0 * table + 4.0 * room * (3 + len(self.windows))
 
-    def _empty(self, ring: int, room: int) -> Kernel:
-        from windage.kernels.legacy import Legacy
-        from windage.kernels.scales import SAMPLE
-        from windage.kernels.scales import Scales as Kernel
+    def _empty(self, ring: int, room: int) -> Experts:
+        from windage.kernels.window_experts import CLOCK, SAMPLE, Discarded, Experts
 
         n, K = self.space.n_pairs, len(self.windows)
         prior = np.exp(self._weighing.tilt * (np.arange(K) - K + 1.0))
         prior /= prior.sum()
-        return Kernel(
+        return Experts(
             windows=np.array(self.windows, np.int64),
             prior=prior,
             share=self._weighing.share,
-            by_world=self._weighing.by_world,
+            by_overall=self._weighing.by_overall,
             by_pair=self._weighing.by_pair,
             apart=self._weighing.apart,
-            clock=np.zeros(3, np.int64),
+            clock=np.zeros(1, CLOCK),
             ring=np.zeros(ring, SAMPLE),
             cells=self._blank_cells(room),
             visits=np.zeros((n, K)),
             sums=np.zeros((n, K)),
-            world=np.tile(prior, (2, 1)),
+            overall=np.tile(prior, (2, 1)),
             pairs=np.full((2, n, K), 1.0 / K),
-            legacy=Legacy(self._weighing.strength, np.full(2, 0.5), np.full((2, n), 0.5)),
+            discarded=Discarded(self._weighing.strength, np.full(2, 0.5), np.full((2, n), 0.5)),
         )
 
     def _blank_cells(self, room: int) -> Cells:
-        from windage.kernels.cells import NONE, Cells
+        from windage.kernels.window_experts import NONE, Cells
 
         hashed = self._all_cells > _TABLE
         places = 1 << max(4, (2 * room - 1).bit_length()) if hashed else self._all_cells
@@ -151,7 +148,7 @@ class Scales:
 
     def make_room(self, samples: int) -> None:
         """See to it that so many more samples fit; `kernel` may be another one afterwards."""
-        from windage.kernels.cells import enter
+        from windage.kernels.window_experts import enter
 
         old = self.kernel.cells
         n = int(old.met[0])
@@ -167,7 +164,7 @@ class Scales:
 
     def add(self, pair: int, reward: float, after: int) -> None:
         """Learn from one more sample, its reward in [0, 1]."""
-        from windage.kernels.scales import take_all
+        from windage.kernels.window_experts import take_all
 
         self.make_room(1)
         take_all(self.kernel, np.array([pair]), np.array([reward]), np.array([after]))
@@ -175,16 +172,16 @@ class Scales:
     @property
     def taken(self) -> int:
         """How many samples there were."""
-        return int(self.kernel.clock[0])
+        return int(self.kernel.clock["taken"][0])
 
     @property
     def ahead(self) -> int:
         """How many of them were of the time before t = 1."""
-        return int(self.kernel.clock[1])
+        return int(self.kernel.clock["ahead"][0])
 
     @ahead.setter
     def ahead(self, samples: int) -> None:
-        self.kernel.clock[1] = samples
+        self.kernel.clock["ahead"] = samples
 
     @property
     def visits(self) -> NDArray[np.int64]:
@@ -198,12 +195,12 @@ class Scales:
 
     @property
     def weights(self) -> NDArray[np.float64]:
-        """[2, window] of the world: for transitions, for rewards."""
-        return self.kernel.world.copy()
+        """[2, window] overall: for transitions, for rewards."""
+        return self.kernel.overall.copy()
 
     def memory(self) -> NDArray[np.float64]:
         """[2, pair] how many of the last samples count for it, on average over the windows."""
-        both = self.kernel.world[:, None] * self.kernel.pairs
+        both = self.kernel.overall[:, None] * self.kernel.pairs
         both /= both.sum(axis=2, keepdims=True)
         reach = np.minimum(self.kernel.windows, max(1, self.taken)).astype(np.float64)
         return np.asarray(both @ reach)
@@ -211,7 +208,7 @@ class Scales:
     @property
     def contents(self) -> NDArray[np.int64]:
         """How many samples of every pair count, rounded: the mean of rewards and transitions."""
-        both = self.kernel.world[:, None] * self.kernel.pairs
+        both = self.kernel.overall[:, None] * self.kernel.pairs
         both /= both.sum(axis=2, keepdims=True)
         counted = (both * self.kernel.visits).sum(axis=2).mean(axis=0)
         return np.asarray(np.rint(counted), np.int64)
@@ -228,25 +225,25 @@ class Scales:
         k, n = self.kernel, int(self.kernel.cells.met[0])
         kept = k.ring[np.arange(max(0, self.taken - k.ring.size), self.taken) % k.ring.size]
         return {
-            "clock": k.clock.copy(),
+            "clock": np.array(k.clock[0].item()),
             "ring_cell": kept["cell"].copy(),
             "ring_reward": kept["reward"].copy(),
             "cell_pair": k.cells.pair[:n].copy(),
             "cell_state": k.cells.state[:n].copy(),
             "cell_count": k.cells.counts[:n, -1].copy(),
             "sums": k.sums[:, -1].copy(),
-            "world": k.world.copy(),
+            "overall": k.overall.copy(),
             "pairs": k.pairs.copy(),
-            "legacy": np.column_stack([k.legacy.world, k.legacy.pairs]),
+            "discarded": np.column_stack([k.discarded.overall, k.discarded.pairs]),
         }
 
     def restore(self, saved: dict[str, NDArray[Any]]) -> None:
-        """Take back what `saved` gave, into empty scales with the same windows."""
-        from windage.kernels.cells import enter
+        """Take back what `saved` gave, into an empty object with the same windows."""
+        from windage.kernels.window_experts import enter
 
         space = self.space
         pair, state, count = (saved[f"cell_{name}"] for name in ("pair", "state", "count"))
-        taken, ahead, last = (int(x) for x in _shaped(saved, "clock", self.kernel.clock))
+        taken, ahead, last = (int(x) for x in _shaped(saved, "clock", np.zeros(3, np.int64)))
         kept = min(taken, self.kernel.ring.size)
         ring, rewards = saved["ring_cell"], saved["ring_reward"]
         keys = pair.astype(np.int64) * space.n_states + state
@@ -275,15 +272,15 @@ class Scales:
         slots = np.arange(taken - kept, taken) % k.ring.size
         k.ring["cell"][slots], k.ring["pair"][slots] = ring, pair[ring]
         k.ring["reward"][slots] = rewards
-        for name, mine in (("world", k.world), ("pairs", k.pairs)):
+        for name, mine in (("overall", k.overall), ("pairs", k.pairs)):
             mine[:] = _shaped(saved, name, mine)
             whole = np.abs(mine.sum(axis=-1) - 1.0) < 1e-9
             _require(bool((mine > 0.0).all() and whole.all()), name)
-        legacy = np.column_stack([k.legacy.world, k.legacy.pairs])
-        legacy[:] = _shaped(saved, "legacy", legacy)
-        _require(bool(((legacy > 0.0) & (legacy < 1.0)).all()), "legacy")
-        k.legacy.world[:], k.legacy.pairs[:] = legacy[:, 0], legacy[:, 1:]
-        k.clock[:] = taken, ahead, last
+        discarded = np.column_stack([k.discarded.overall, k.discarded.pairs])
+        discarded[:] = _shaped(saved, "discarded", discarded)
+        _require(bool(((discarded > 0.0) & (discarded < 1.0)).all()), "discarded")
+        k.discarded.overall[:], k.discarded.pairs[:] = discarded[:, 0], discarded[:, 1:]
+        k.clock[0] = taken, ahead, last
 
 
 def _shaped(saved: dict[str, NDArray[Any]], name: str, like: NDArray[Any]) -> NDArray[Any]:

@@ -7,9 +7,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from windage.kernels.jit import compiled, inlined
+from windage.kernels.jit import inlined
 from windage.kernels.random import uniform
-from windage.kernels.world import step
+from windage.kernels.rollout import act, observe
 
 
 class Critic(NamedTuple):
@@ -24,9 +24,7 @@ class Critic(NamedTuple):
     exploration: float
     low: float  # rewards are taken from [low, low + width] to [0, 1]
     width: float
-    now: NDArray[np.int64]  # [2] steps learned from, and the state the last one led to
-    least: float  # smallest and largest reward that is accepted
-    most: float
+    progress: NDArray[np.void]  # [1] rollout.PROGRESS
 
 
 @inlined
@@ -39,7 +37,7 @@ def _best(critic, s):
     return best
 
 
-@compiled
+@act.register(Critic)
 def choose(critic, t, s):
     """Return the pair to play: the best one, or with some probability any."""
     if uniform(critic.key, t, 0) < critic.exploration:
@@ -48,32 +46,13 @@ def choose(critic, t, s):
     return _best(critic, s)
 
 
-@compiled
-def learn(critic, s, p, reward, after):  # noqa: ARG001 - a pair has its state
+@observe.register(Critic)
+def learn(critic, t, s, p, reward, after):  # noqa: ARG001 - a pair has its state
     """Move value and gain along the temporal difference."""
     scaled = (reward - critic.low) / critic.width
     ahead = critic.values[_best(critic, after)]
     difference = scaled - critic.gain[0] + ahead - critic.values[p]
     critic.values[p] += critic.rate * difference
     critic.gain[0] += critic.gain_rate * critic.rate * difference
-    critic.now[0] += 1
-    critic.now[1] = after
-
-
-@compiled
-def play(critic, world, state, t, states, pairs, rewards, means):
-    """Choose, observe, learn, for as many steps as fit; returns the state and the steps played.
-
-    It ends before a reward that is not accepted, which it leaves in `rewards`.
-    """
-    for i in range(states.size):
-        p = choose(critic, t, state)
-        states[i] = state
-        pairs[i] = p
-        means[i], rewards[i], after = step(world, t, p)
-        if not critic.least <= rewards[i] <= critic.most:
-            return state, i
-        learn(critic, state, p, rewards[i], after)
-        state = after
-        t += 1
-    return state, states.size
+    critic.progress[0]["taken"] += 1
+    critic.progress[0]["state"] = after
