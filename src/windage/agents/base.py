@@ -8,6 +8,7 @@ that a bad call changes nothing.
 from __future__ import annotations
 
 import math
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -344,6 +345,9 @@ def _impossible() -> Iterator[None]:
         ) from None
 
 
+_CHUNK = 50  # steps that are played as plain Python before it is asked again whether to compile
+
+
 class KernelAgent(Agent):
     """Agents that are a compiled structure: one loop plays them all (`windage.kernels.rollout`).
 
@@ -382,25 +386,40 @@ class KernelAgent(Agent):
         self._look_back(np.array([reward]))
 
     def play(self, model: Dynamics, state: int, block: Block) -> int:
-        """Play a whole block in one compiled loop; returns the state it ends in."""
-        from windage.kernels.rollout import NOT_CONVERGED, PLAYED, play, play_counting
+        """Play a whole block in one loop; returns the state it ends in."""
+        from windage.kernels.rollout import NOT_CONVERGED, PLAYED
 
         self._make_room(block.states.size)
-        bounds = self._scale.least, self._scale.most
-        given = (self._kernel, *bounds, model, state, self.t, *block.columns)
-        if block.census is None:
-            state, n, how = play(*given)
-        else:
-            every, _, counts = block.census
-            state, n, how = play_counting(*given, every, block.census.before, counts)
+        state, n, how = self._play(model, state, block)
         self._look_back(block.rewards[:n])
         if how != PLAYED:
-            self.last_state = int(state)
+            self.last_state = state
             self.t += n
             if how == NOT_CONVERGED:
                 raise self._not_converged()
             raise self._refusal(float(block.rewards[n]))
-        return int(state)
+        return state
+
+    def _play(self, model: Dynamics, state: int, block: Block) -> tuple[int, int, int]:
+        """Return the last state, the steps played and how they ended."""
+        from windage.kernels import rollout
+        from windage.kernels.jit import Tier
+
+        loop, counting = rollout.play, ()
+        if block.census is not None:
+            every, _, counts = block.census
+            loop, counting = rollout.play_counting, (every, block.census.before, counts)
+        given = (self._kernel, float(self._scale.least), float(self._scale.most), model)
+        tier = Tier(loop, (*given, state, self.t, *block.columns, *counting))
+        done, size, how, speed = 0, block.states.size, rollout.PLAYED, 0.0
+        while done < size and how == rollout.PLAYED:
+            chunk = _CHUNK if tier.interprets((size - done) * speed) else size
+            part = block.part(done, min(size, done + chunk))
+            before = time.perf_counter()
+            state, n, how = tier(*given, state, self.t + done, *part.columns, *counting)
+            speed = (time.perf_counter() - before) / max(1, n)
+            done += n
+        return int(state), done, how
 
     def _refusal(self, reward: float) -> InputError:
         """Return what to raise for a reward that is not accepted at time t."""

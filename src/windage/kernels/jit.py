@@ -21,11 +21,15 @@ from __future__ import annotations
 import contextlib
 import functools
 import hashlib
+import math
+import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from types import FunctionType
+from typing import Any, ClassVar
 
-from numba import config
+import numpy as np
+from numba import config, types
 from numba.core import typed_passes, untyped_passes
 from numba.core.caching import FunctionCache, IndexDataCacheFile
 from numba.core.codegen import JITCodeLibrary
@@ -34,6 +38,8 @@ from numba.core.compiler_machinery import PassManager, register_pass
 from numba.core.registry import CPUDispatcher
 from numba.core.runtime.nrt import rtsys
 from numba.core.sigutils import normalize_signature
+
+PATIENCE = 1.0  # seconds of plain Python that are spent rather than several on compiling
 
 _OPTIONS: dict[str, Any] = {
     "nopython": True,
@@ -114,6 +120,30 @@ class _LowerPart(typed_passes.NativeLowering):
         return done
 
 
+class _Typing:
+    """Numba's typing context, which looks a built-in function up once for each types of arguments.
+
+    Kernels add and compare the same few types thousands of times, and each look-up tries dozens of
+    implementations.
+    """
+
+    known: ClassVar[dict[Any, Any]] = {}
+
+    def __init__(self, context: Any) -> None:
+        self._context = context
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._context, name)
+
+    def resolve_function_type(self, func: Any, args: Any, kws: Any) -> Any:
+        if kws or not isinstance(func, (types.Function, str)):
+            return self._context.resolve_function_type(func, args, kws)
+        key = func, tuple(args)
+        if key not in self.known:
+            self.known[key] = self._context.resolve_function_type(func, args, kws)
+        return self.known[key]
+
+
 class _ProgramCompiler(Compiler):
     """Numba's passes without those that rewrite what kernels have none of.
 
@@ -121,6 +151,10 @@ class _ProgramCompiler(Compiler):
     """
 
     lowering: Any = _LowerProgram
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self.state.typingctx = _Typing(self.state.typingctx)
 
     def define_pipelines(self) -> list[Any]:
         manager = PassManager("windage")
@@ -276,3 +310,88 @@ def _singledispatch(function: Callable[..., Any]) -> Any:
     register = generic.register
     generic.register = lambda kind, **_: register(kind)  # type: ignore[method-assign,assignment]
     return generic
+
+
+_plain_globals: dict[int, dict[str, Any]] = {}
+
+
+def interpreted(kernel: Any) -> Callable[..., Any]:
+    """Return a kernel as plain Python, with all kernels it calls: the same numbers, nothing compiled.
+
+    A second of work does not pay for compiling it.
+    """
+    if _OFF:
+        return _without_overflow(kernel)
+    return _without_overflow(_plain(kernel))
+
+
+def _without_overflow(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Let words of 64 bits wrap around in silence, as compiled ones do."""
+
+    @functools.wraps(function)
+    def call(*args: Any) -> Any:
+        with np.errstate(all="ignore"):
+            return function(*args)
+
+    return call
+
+
+def _plain(value: Any) -> Any:
+    """Return a module's global as plain Python sees it."""
+    if isinstance(value, _Variants):
+        kernels = value._kernels
+        return lambda first, *others: _plain(kernels[type(first)])(first, *others)
+    if not isinstance(value, Kernel):
+        return value
+    own = value.py_func.__globals__
+    if id(own) not in _plain_globals:
+        plain = _plain_globals[id(own)] = dict(own)
+        plain.update({name: _plain(one) for name, one in own.items() if _is_kernel(one)})
+    names = _plain_globals[id(own)]
+    return FunctionType(value.py_func.__code__, names, value.py_func.__name__)
+
+
+def _is_kernel(value: Any) -> bool:
+    return isinstance(value, (Kernel, _Variants))
+
+
+class Tier:
+    """The choice between compiling a kernel for some types of arguments and interpreting it.
+
+    It is interpreted where it is neither compiled nor in the cache, as long as all that is
+    interpreted of it in this process stays within `PATIENCE` seconds. Both give the same numbers,
+    so the clock decides nothing else.
+    """
+
+    _spent: ClassVar[dict[Any, float]] = {}
+
+    def __init__(self, kernel: Any, arguments: tuple[Any, ...]) -> None:
+        self.kernel = kernel
+        self._key = None if _OFF else (kernel, tuple(map(kernel.typeof_pyval, arguments)))
+        if self._key is not None and self._is_compiled(self._key[1]):
+            self._spent[self._key] = math.inf
+
+    def _is_compiled(self, signature: tuple[Any, ...]) -> bool:
+        if signature in self.kernel.overloads:
+            return True
+        key = self.kernel._cache._index_key(signature, self.kernel.targetctx.codegen())
+        return key in self.kernel._cache._cache_file._load_index()
+
+    def interprets(self, seconds: float = 0.0) -> bool:
+        """Whether so many seconds more of plain Python are well spent."""
+        return self._key is None or self._spent.get(self._key, 0.0) + seconds <= PATIENCE
+
+    def __call__(self, *arguments: Any) -> Any:
+        if not self.interprets():
+            return self.kernel(*arguments)
+        before = time.perf_counter()
+        result = interpreted(self.kernel)(*arguments)
+        if self._key is not None:
+            seconds = time.perf_counter() - before
+            self._spent[self._key] = self._spent.get(self._key, 0.0) + seconds
+        return result
+
+
+def call(kernel: Any, *arguments: Any) -> Any:
+    """Call a kernel, interpreted while that is cheaper than compiling it."""
+    return Tier(kernel, arguments)(*arguments)

@@ -78,7 +78,8 @@ def gamma(key, t, draw, shape):
         x = normal(key, t, draw)
         u = 1.0 - uniform(key, t, draw + 2)
         draw += 3
-        v = (1.0 + c * x) ** 3
+        v = 1.0 + c * x
+        v = v * v * v
         if v > 0.0 and math.log(u) < 0.5 * x * x + d - d * v + d * math.log(v):
             return boost * d * v, draw
 

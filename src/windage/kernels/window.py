@@ -368,5 +368,6 @@ def variance(count):
     if count["visits"] == 0:
         return 0.0
     square = (count["squares"] + count["squares_lost"]) / count["visits"]
-    spread = square - r_hat(count) ** 2
+    mean = r_hat(count)
+    spread = square - mean * mean
     return spread if spread > 0.0 else 0.0
