@@ -87,6 +87,7 @@ class Master(ABC):
         self._bank = make_bank(
             form, [self.n_arms], alpha=self.alpha, beta=self.beta, gamma=self.gamma, share=share
         )
+        self._tiers: dict[str, Any] = {}
 
     def _mix(self, raw: Callable[[int], float], quiet: bool) -> None:
         """Take gamma from a formula that falls with n, and say so if it is cut at 1 (E4)."""
@@ -114,14 +115,10 @@ class Master(ABC):
 
     def choose(self, u: float) -> int:
         """Return the arm whose part of [0, 1) holds `u`: a uniform draw makes a random choice."""
-        from windage.kernels.exp3 import pick
-
-        return int(pick(self._bank, 0, as_real(u, "u", low=0.0, high=1.0, open_high=True)))
+        return int(self._call("pick", as_real(u, "u", low=0.0, high=1.0, open_high=True)))
 
     def update(self, arm: int, reward: float) -> None:
         """Learn that `arm` was played and gave `reward`, in [0, 1]."""
-        from windage.kernels.exp3 import update
-
         k = as_integer(arm, "arm", low=0, high=self.n_arms - 1)
         x = as_real(reward, "reward", low=0.0, high=1.0)
         if not self.anytime and self.rounds >= self.n_rounds:
@@ -137,7 +134,16 @@ class Master(ABC):
                 where=str(k),
                 fix="pass the arm that choose returned",
             )
-        self._require(update(self._bank, 0, k, x))
+        self._require(self._call("update", k, x))
+
+    def _call(self, name: str, *arguments: Any) -> Any:
+        """Call a kernel of `windage.kernels.exp3`, interpreted while that is cheaper."""
+        from windage.kernels import exp3
+        from windage.kernels.jit import Tier
+
+        if name not in self._tiers:
+            self._tiers[name] = Tier(getattr(exp3, name), (self._bank, 0, *arguments))
+        return self._tiers[name](self._bank, 0, *arguments)
 
     def _require(self, solved: bool) -> None:
         if not solved:
@@ -154,7 +160,7 @@ class Master(ABC):
 
     def restore(self, arrays: dict[str, NDArray[Any]]) -> None:
         """Take back what `saved` gave, from a master made with the same arguments."""
-        from windage.kernels.exp3 import SHARED, refresh
+        from windage.kernels.exp3 import SHARED
 
         new = {}
         for name in _SAVED:
@@ -171,7 +177,7 @@ class Master(ABC):
             raise _damaged("a weight is not positive")
         for name, found in new.items():
             getattr(self._bank, name)[:] = found
-        self._require(refresh(self._bank, 0))
+        self._require(self._call("refresh"))
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(n_arms={self.n_arms}, n_rounds={self.n_rounds})"
@@ -188,6 +194,7 @@ def make_bank(
 ) -> Bank:
     """Return bandits side by side, with so many arms and such constants each."""
     from windage.kernels.exp3 import Bank, reset
+    from windage.kernels.jit import call
 
     counts = np.asarray(arms, np.int64)
     offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
@@ -204,7 +211,7 @@ def make_bank(
         probabilities=np.zeros(offsets[-1]),
     )
     for i in range(counts.size):
-        reset(bank, i)
+        call(reset, bank, i, seconds=1e-5 * int(counts[i]))
     return bank
 
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from windage.agents.base import Agent
 from windage.agents.episodes import Episodes, Planner, no_rows
 from windage.errors import InputError
+from windage.kernels.jit import call
 from windage.kernels.rollout import Block, Census
 from windage.kernels.sums import accumulate_both
 from windage.spaces import StateActions
@@ -178,7 +179,8 @@ class Tape:
             self.columns[1, here] = block.means[kept]
             self.place += n
         sums = self.columns[2:, place:]
-        accumulate_both(block.rewards, block.means, self.totals, self.t, every, sums)
+        given = block.rewards, block.means, self.totals, self.t, every, sums
+        call(accumulate_both, *given, seconds=1e-6 * block.rewards.size)
         self.t += block.states.size
         if block.census is None and self.census is not None:
             row, rest = divmod(self.t - 1, self.census.every)

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from windage.errors import InputError
+from windage.kernels.jit import call
 from windage.kernels.sums import accumulate
 from windage.models import DriftingMDP
 from windage.models.fingerprint import fingerprint
@@ -194,7 +195,8 @@ def gain_sums(curve: GainCurve, first: int, last: int, every: int) -> tuple[Real
     total, place, error = np.zeros(2), 0, 0.0
     for t in range(first, last + 1, _INTERVAL):
         values, errors = curve.evaluate(np.arange(t, min(t + _INTERVAL, last + 1)))
-        place += int(accumulate(values, total, t, every, sums[place:]))
+        given = values, total, t, every, sums[place:]
+        place += int(call(accumulate, *given, seconds=1e-6 * values.size))
         error += float(errors.sum())
     return sums, float(total.sum()), error
 

@@ -351,7 +351,8 @@ _CHUNK = 50  # steps that are played as plain Python before it is asked again wh
 class KernelAgent(Agent):
     """Agents that are a compiled structure: one loop plays them all (`windage.kernels.rollout`).
 
-    Their class gives the structure, a NamedTuple for whose class `act` and `observe` are registered.
+    A subclass gives the structure: a NamedTuple for whose class `act` and `observe` are
+    registered.
     """
 
     @property
@@ -405,7 +406,8 @@ class KernelAgent(Agent):
         from windage.kernels import rollout
         from windage.kernels.jit import Tier
 
-        loop, counting = rollout.play, ()
+        loop: Any = rollout.play
+        counting: tuple[Any, ...] = ()
         if block.census is not None:
             every, _, counts = block.census
             loop, counting = rollout.play_counting, (every, block.census.before, counts)

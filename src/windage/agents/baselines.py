@@ -175,7 +175,7 @@ class OracleAgent(InformedAgent):
         kernel = self.problem.source.at(first)[1]
         cells = kernel.size if isinstance(kernel, np.ndarray) else kernel.nnz
         piece = max(1, _CELLS // max(cells, 1))
-        found: list[Policies] = []
+        found: list[PolicyTable] = []
         for begin in range(0, times.size, piece):
             found += self._solved(times[begin : begin + piece], found[-1] if found else None)
         policies = np.stack(found) + self.space.offsets[:-1]
@@ -185,7 +185,7 @@ class OracleAgent(InformedAgent):
         r, p = self.problem.source.variations(first, last)
         return (r > 0) | (p > 0)
 
-    def _solved(self, times: NDArray[np.int64], warm: Policies | None) -> list[Policies]:
+    def _solved(self, times: NDArray[np.int64], warm: PolicyTable | None) -> list[PolicyTable]:
         """Return the policies of some times, each found from the one before."""
         models = [self.problem.source.at(int(t)) for t in times]
         kernels = [kernel for _, kernel in models]

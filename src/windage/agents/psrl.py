@@ -10,7 +10,7 @@ a pair have doubled, or when they have grown one step longer than the one before
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -22,9 +22,6 @@ from windage.confidence import tuning
 from windage.confidence.confidence import blank_plan
 from windage.spaces import StateActions, as_space
 from windage.validation import as_choice, as_real
-
-if TYPE_CHECKING:
-    from windage.kernels.evi import Balls, Boxes
 
 __all__ = ["PSRL", "SWPSRL", "RestartedPSRL"]
 
@@ -82,7 +79,7 @@ class PSRL(EpisodicAgent):
         """Return what is forgotten: nothing."""
         return Pace()
 
-    def _blank_plan(self, boxes: bool) -> Balls | Boxes:
+    def _blank_plan(self, boxes: bool) -> Any:
         return blank_plan(self.space, self._all_cells("space", "use fewer states"), boxes=boxes)
 
     def configuration(self) -> dict[str, Any]:

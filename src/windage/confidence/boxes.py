@@ -8,7 +8,7 @@ one it held before, which is what the widening is for (docs/adr/0011).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,9 +17,6 @@ from windage.confidence.confidence import ConfidenceRegion, blank_plan
 from windage.errors import InputError, ModelError
 from windage.spaces import StateActions
 from windage.validation import as_floats
-
-if TYPE_CHECKING:
-    from windage.kernels.evi import Boxes
 
 __all__ = ["BoxRegion"]
 
@@ -91,7 +88,7 @@ class BoxRegion(ConfidenceRegion):
             left -= given
         return row
 
-    def as_plan(self, u: NDArray[np.float64]) -> Boxes:
+    def as_plan(self, u: NDArray[np.float64]) -> Any:
         """Return sets and workspace for the compiled planner, which starts from u."""
         from windage.kernels.evi import BOUND, VACUOUS
 

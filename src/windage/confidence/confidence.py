@@ -22,7 +22,6 @@ from windage.validation import as_csr, as_floats, shown
 
 if TYPE_CHECKING:
     from windage.confidence.boxes import BoxRegion
-    from windage.kernels.evi import Balls
 
 __all__ = ["ConfidenceRegion"]
 
@@ -157,7 +156,7 @@ class ConfidenceRegion:
             left -= take
         return row
 
-    def as_plan(self, u: NDArray[np.float64]) -> Balls:
+    def as_plan(self, u: NDArray[np.float64]) -> Any:
         """Return sets and workspace for the compiled planner, which starts from u."""
         from windage.kernels.evi import BOUND, VACUOUS
 

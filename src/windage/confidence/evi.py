@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -143,7 +144,7 @@ def evi(
     )
 
 
-def not_converged(answer: NDArray[np.float64], epsilon: float) -> NotConverged:
+def not_converged(answer: Any, epsilon: float) -> NotConverged:
     """Return the error that says how far EVI came."""
     return NotConverged(
         f"after {answer['sweeps']} sweeps span(Tu - u) is {answer['gap']:.3g}, "

@@ -55,7 +55,7 @@ def slack(guarded):
 
 @compiled
 def _admit(guarded):
-    """Admit the actions within xi_m of the one of largest optimistic value; returns if it changed."""
+    """Admit the actions within xi_m of the largest optimistic value; returns if they changed."""
     anchor, pairs, xi = guarded.anchor, guarded.chooser.estimate.pairs, slack(guarded)
     several, changed = 0, False
     for s in range(anchor.policy.size):

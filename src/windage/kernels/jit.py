@@ -136,6 +136,7 @@ class _Typing:
         return getattr(self._context, name)
 
     def resolve_function_type(self, func: Any, args: Any, kws: Any) -> Any:
+        """Return the signature of a function for these arguments."""
         if kws or not isinstance(func, (types.Function, str)):
             return self._context.resolve_function_type(func, args, kws)
         key = func, tuple(args)
@@ -266,7 +267,7 @@ def inlined(function: Callable[..., Any]) -> Any:
 
 
 class _Variants(CPUDispatcher):
-    """A function with a kernel for every class of its first argument, chosen when types are known."""
+    """A function with a kernel for every class of its first argument, chosen by type."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
         super().__init__(function, targetoptions=_OPTIONS)
@@ -316,7 +317,7 @@ _plain_globals: dict[int, dict[str, Any]] = {}
 
 
 def interpreted(kernel: Any) -> Callable[..., Any]:
-    """Return a kernel as plain Python, with all kernels it calls: the same numbers, nothing compiled.
+    """Return a kernel as plain Python, with all kernels it calls; the numbers are the same.
 
     A second of work does not pay for compiling it.
     """
@@ -381,17 +382,18 @@ class Tier:
         """Whether so many seconds more of plain Python are well spent."""
         return self._key is None or self._spent.get(self._key, 0.0) + seconds <= PATIENCE
 
-    def __call__(self, *arguments: Any) -> Any:
-        if not self.interprets():
+    def __call__(self, *arguments: Any, seconds: float = 0.0) -> Any:
+        """Call the kernel; interpreting it would take so many seconds, by estimate."""
+        if not self.interprets(seconds):
             return self.kernel(*arguments)
         before = time.perf_counter()
         result = interpreted(self.kernel)(*arguments)
         if self._key is not None:
-            seconds = time.perf_counter() - before
-            self._spent[self._key] = self._spent.get(self._key, 0.0) + seconds
+            spent = time.perf_counter() - before
+            self._spent[self._key] = self._spent.get(self._key, 0.0) + spent
         return result
 
 
-def call(kernel: Any, *arguments: Any) -> Any:
-    """Call a kernel, interpreted while that is cheaper than compiling it."""
-    return Tier(kernel, arguments)(*arguments)
+def call(kernel: Any, *arguments: Any, seconds: float) -> Any:
+    """Call a kernel, interpreted if its so many seconds of plain Python are cheaper."""
+    return Tier(kernel, arguments)(*arguments, seconds=seconds)

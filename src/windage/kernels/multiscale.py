@@ -8,8 +8,8 @@
     observe    weigh every window by how likely it held the sample, count it   (window_experts)
 
 The model is the average of the windows' counts, each window weighted as it has earned for that pair
-(omega, its overall weight times that for the pair), with mu = 1/2 pseudo-counts spread over the next
-states and two over the rewards:
+(omega, its overall weight times that for the pair), with mu = 1/2 pseudo-counts spread over the
+next states and two over the rewards:
 
     N_p = mu + sum_k omega_k N_k,      p(s') = (mu/S + sum_k omega_k n_k(s')) / N_p
     N_r = 2 + sum_k omega'_k N_k,      q = (1 + sum_k omega'_k S_k) / N_r
@@ -19,8 +19,8 @@ To both come the samples that were forgotten, as far as they count (`window_expe
 The bonus is what a sample of r + p.u from the posterior would add by chance, as large as is worth
 paying for (`_add_bonus`): Wilson's bound for the reward, the standard deviation of p.u for the
 transitions, both growing with the logarithm of how rarely the action was tried among those of its
-state, times a payback factor: how many steps are left to profit, over the effective memory. A random
-factor of each pair, drawn anew each epoch, keeps two bonuses from standing in a draw.
+state, times a payback factor: how many steps are left to profit, over the effective memory. A
+random factor of each pair, drawn anew each epoch, keeps two bonuses from standing in a draw.
 
 The plan is modified policy iteration on the model as it is (no sets), from where the last plan left
 off: a sweep over all actions,

@@ -1,4 +1,4 @@
-"""Planning rules beside optimism: with a model drawn from the posterior, or up a ladder of widenings.
+"""Planning rules beside optimism: with a drawn model, or up a ladder of widenings.
 
 The posterior is that of what is remembered: rows are Dirichlet with `prior / S` added to every
 count, mean rewards Beta with one success and one failure added. A share of each row is spread

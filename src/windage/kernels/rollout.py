@@ -36,7 +36,7 @@ def memory_counts(agent, counts):
 
 @compiled
 def play(agent, least, most, model, state, t, states, pairs, rewards, means):
-    """Act, step, observe, for as many steps as fit; returns the last state, the steps, how it ended.
+    """Act, step, observe, for as many steps as fit; returns the state, the steps, how it ended.
 
     For every step it fills in the state s_t, the pair played, the reward R_t and its mean. It ends
     before a reward outside [least, most], which it leaves in `rewards`.
@@ -172,7 +172,7 @@ class Uniform(NamedTuple):
     """An agent that plays every action with equal probability."""
 
     offsets: NDArray[np.int64]
-    counts: NDArray[np.uint64]  # actions of each state
+    counts: NDArray[np.int64]  # actions of each state
     key: NDArray[np.uint64]
 
 

@@ -5,13 +5,13 @@ costs the same with and without drift and does not depend on S. The draws of bas
 have keys of their own: the same word for two of them would correlate what must be independent.
 
 The next state is drawn by alias tables (Walker 1977, built as Vose 1991) over the non-zeros of CSR
-rows. A row with n non-zeros becomes n cells; a draw picks a cell uniformly and then its own place in
-the row if the rest of the draw is below the cell's `cut`, else another place. Only states of
-positive probability have cells, so an impossible state cannot be drawn, whatever the rounding. Draws
-and cuts are whole numbers of units of 2**-53, and what is drawn is exact in them. A step waits for
-this look-up, and the cells of a hundred states must not leave the cache: a cell is four bytes, the
-first sixteen bits of its cut and the other place. Only when these bits do not decide, once in 65,536
-draws, or when a place does not fit, are the cut and the place asked in full.
+rows. A row with n non-zeros becomes n cells; a draw picks a cell uniformly and then its own place
+in the row if the rest of the draw is below the cell's `cut`, else another place. Only states of
+positive probability have cells, so an impossible state cannot be drawn, whatever the rounding.
+Draws and cuts are whole numbers of units of 2**-53, and what is drawn is exact in them. A step
+waits for this look-up, and the cells of a hundred states must not leave the cache: a cell is four
+bytes, the first sixteen bits of its cut and the other place. Only when these bits do not decide,
+once in 65,536 draws, or when a place does not fit, are the cut and the place asked in full.
 """
 
 from __future__ import annotations

@@ -11,9 +11,9 @@ up when the episode first meets it (`policy_of`), and where every state has an a
 there is nothing to plan, since u = 0 passes the test of EVI's first sweep. So an episode costs what
 its steps cost, not what the model costs, unless there is something to plan.
 
-The rest of the family differs in parts that are chosen by their type: the window (`windage.kernels.
-window`), the sets (`Balls` or `Boxes`), the planning rule (`Optimism` here; `Ladder` and `Posterior`
-in `windage.kernels.posterior`) and the rule for ties.
+The rest of the family differs in parts that are chosen by their type: the window (dense or hashed),
+the sets (`Balls` or `Boxes`), the planning rule (`Optimism` here; `Ladder` and `Posterior` in
+`windage.kernels.posterior`) and the rule for ties.
 """
 
 from __future__ import annotations
@@ -171,7 +171,7 @@ def begin_episode(learner, t, reason):
     """Start episode m + 1 at tau = t (lines 4 to 6); returns whether EVI converged."""
     episode, rules, window = learner.episode[0], learner.rules[0], learner.window
     commit(window)
-    if reason == FIRST or reason == RESTART:
+    if reason in (FIRST, RESTART):  # counts may be restarted already
         _begin_phase(learner)
     age = t - origin(window)  # a restarted learner's own time
     confidence_sets(learner, age)  # line 5

@@ -53,8 +53,8 @@ COUNT = np.dtype(
     align=True,
 )
 # Dense: the count of (pair, state) stands at pair * S + state, so that counting on touches nothing
-# else; the k-th state of a pair's list at pair * S + k, and the mark of (pair, state) is 1 + k, 0 if
-# it is on no list. Hashed: pair and state of a slot; the mark is 1 + pair, 0 if the slot is free.
+# else; the k-th state of a pair's list at pair * S + k; the mark of (pair, state) is 1 + k, 0 if it
+# is on no list. Hashed: pair and state of a slot; the mark is 1 + pair, 0 if the slot is free.
 CELL = np.dtype([("count", np.int64), ("state", np.int32), ("mark", np.int32)], align=True)
 KEPT = np.dtype([("key", np.int64), ("count", np.int64)], align=True)  # key: pair * S + state
 
@@ -210,7 +210,7 @@ def _count_dense(window, pair, state, by):
 
 
 @key_of.register(DenseWindow, forceinline=True)
-def _key_dense(window, i):
+def _key_dense(_window, i):
     return i
 
 

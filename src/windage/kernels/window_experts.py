@@ -51,7 +51,7 @@ NONE = -1  # no cell
 
 
 class Cells(NamedTuple):
-    """All that was ever seen to follow; made and given room by `windage.agents.multiscale.windows`."""
+    """All transitions ever seen; `windage.agents.multiscale.windows` makes them and gives room."""
 
     n_states: int
     hashed: bool
@@ -156,7 +156,7 @@ def weigh(discarded, kind, pair, without, counted, share):
 
 
 class Experts(NamedTuple):
-    """Samples, counts and weights of all windows; `windage.agents.multiscale.windows` makes them."""
+    """Samples, counts and weights of all windows; `agents.multiscale.windows` makes them."""
 
     windows: NDArray[np.int64]  # [K] rising; the last one is all history
     prior: NDArray[np.float64]  # [K] where the shares of the overall weights go

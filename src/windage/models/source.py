@@ -21,7 +21,7 @@ Reals = NDArray[np.float64]
 
 
 class Tables(NamedTuple):
-    """The environment from `first` to `last` as `kernels.simulator.Dynamics` wants it, noise apart."""
+    """The model from `first` to `last` as `kernels.simulator.Dynamics` wants it, noise apart."""
 
     first: int
     last: int
@@ -85,7 +85,8 @@ def join_cells(stack: Sequence[Cells]) -> Cells:
 
 def alias_table(cells: Cells) -> Alias:
     """Return the alias tables of all rows."""
-    from windage.kernels.simulator import Alias, build  # numba loads here, not with the package
+    from windage.kernels.jit import call  # numba loads here, not with the package
+    from windage.kernels.simulator import Alias, build
 
     lengths = np.diff(cells.rows)
     n, longest = cells.states.size, int(lengths.max())
@@ -94,5 +95,6 @@ def alias_table(cells: Cells) -> Alias:
         direct, cells.rows, np.empty(n, np.uint32), cells.states,
         np.empty(n, np.uint64), np.empty(n, np.int32),
     )  # fmt: skip
-    build(made, cells.probabilities, np.empty(longest), np.empty(longest, np.int64))
+    work = np.empty(longest), np.empty(longest, np.int64)
+    call(build, made, cells.probabilities, *work, seconds=4e-6 * cells.probabilities.size)
     return made

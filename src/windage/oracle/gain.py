@@ -154,6 +154,7 @@ def _compiled(
 ) -> list[Solution]:
     """Solve dense models in the compiled loop; those it cannot settle go the general way."""
     from windage.kernels import gain as kernels
+    from windage.kernels.jit import call
 
     n, S = len(rewards), space.n_states
     if rewards.shape[1:] != (space.n_pairs,) or transitions.shape[1:] != (space.n_pairs, S):
@@ -163,9 +164,11 @@ def _compiled(
     biases, numbers = np.empty((n, S)), np.empty((n, 3))
     ends = np.empty((n, 2), dtype=np.int64)
     rewards.flags.writeable = transitions.flags.writeable = False  # one version to compile
-    kernels.policy_iterations(
+    call(
+        kernels.policy_iterations,
         space.offsets, rewards, transitions, ROUNDS, policies, biases, ends, numbers,
         np.empty((S, S)), np.empty((4, S)), np.empty((3, S), dtype=np.int64),
+        seconds=n * plain_seconds(space),
     )  # fmt: skip
     gains, actions = np.repeat(numbers[:, :1], S, axis=1), policies - space.offsets[:-1]
     for array in (gains, biases, actions):
@@ -181,6 +184,12 @@ def _compiled(
             stuck = end == kernels.UNSETTLED
             found.append(general(model, policies[i], tol, count, stuck=stuck))
     return found
+
+
+def plain_seconds(space: StateActions) -> float:
+    """Return how long policy iteration takes, roughly, where it is not compiled."""
+    S, pairs = space.n_states, space.n_pairs
+    return 5.0 * (1e-7 * S**3 + 5e-7 * pairs * S)
 
 
 def _start(space: StateActions, rewards: Floats, transitions: Floats) -> Ints:

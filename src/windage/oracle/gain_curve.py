@@ -33,6 +33,7 @@ Floats = NDArray[np.float64]
 
 _SOLVER_SHARE = 1e-3  # of the tolerance: what a solved point may be off by
 _ROUNDING = 8 * 2.0**-52
+_SOLVES = 300  # models that a segment takes, roughly
 
 
 @dataclass(frozen=True)
@@ -104,6 +105,7 @@ def certify_line(
     array([0.55, 0.65])
     """
     from windage.kernels import curve as kernel
+    from windage.kernels.jit import call
 
     S, pairs = space.n_states, space.n_pairs
     D = kernel.DEPTH
@@ -121,9 +123,10 @@ def certify_line(
         array.flags.writeable = False
     out = np.empty((max(most, 2), 4))  # as many points as solves; pages not used cost nothing
     share = tol * _SOLVER_SHARE
-    end, filled, solves = kernel.certify(
-        space.offsets, *arrays, tol - share, share, gain.ROUNDS, len(out),
+    end, filled, solves = call(
+        kernel.certify, space.offsets, *arrays, tol - share, share, gain.ROUNDS, len(out),
         float(first), float(last), policy, *workspaces, out,
+        seconds=_SOLVES * gain.plain_seconds(space),
     )  # fmt: skip
     if end == kernel.UNSOLVED:
         return Unsolved(int(solves))

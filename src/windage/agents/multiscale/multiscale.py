@@ -2,11 +2,11 @@
 
     windows W_1 < ... < W_K: powers of two from 2 SA on, then all of T
     for t = 1, 2, ..., T
-        every few steps: believe the windows' counts, averaged by their weights   (kernels.multiscale)
-                         hope for what would be worth finding out
-                         plan with it, from where the last plan left off          (kernels.multiscale)
+        every few steps: average the windows' counts by their weights   (kernels.multiscale)
+                         add a bonus for what would be worth finding out
+                         plan with it, from where the last plan left off
         play the plan, observe R_t and s_{t+1}
-        weigh every window by how likely it held them; count; forget              (kernels.window_experts)
+        weigh every window by how likely it held them; count; forget    (kernels.window_experts)
 
 Windows are compared by prediction, not by reward as BORL's arms are: every step scores all of them,
 and trying one out costs nothing. Rewards and transitions have weights of their own, and so has each
@@ -173,7 +173,7 @@ class MultiScaleState:
             self.kernel = self.kernel._replace(log=log)
 
     def _use_experts(self) -> None:
-        """Believe what the scales, which may have grown, count."""
+        """Estimate from the windows' tables, which may have grown."""
         from windage.kernels.evi import ENTRY
 
         rows = np.zeros(self.experts.room, ENTRY)
@@ -195,7 +195,7 @@ class MultiScaleState:
         self.make_room(0)
 
     def survivors(self) -> dict[str, NDArray[Any]]:
-        """Return the arrays, beside those of the scales, that must survive a restart."""
+        """Return the arrays, beside those of the windows, that must survive a restart."""
         pairs, epoch = self.kernel.estimate.pairs, self.kernel.epoch
         return {
             "u": self.kernel.estimate.u,
@@ -427,7 +427,9 @@ class MultiScale(KernelAgent):
     def explain(self, s: int) -> MultiScaleExplanation:
         """Say what is believed of each action of a state, from how far back, and hoped for."""
         state = self.space.check_state(s)
-        return explained(self._learner_state.kernel, self._learner_state.scales, state, self.episode)
+        return explained(
+            self._learner_state.kernel, self._learner_state.experts, state, self.episode
+        )
 
     @property
     def n_episodes(self) -> int:

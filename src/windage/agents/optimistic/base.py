@@ -148,7 +148,14 @@ class OptimisticAgent(EpisodicAgent):
             ties=self.ties,
             slack=self.slack * self._scale.width,
             actions=reports(
-                state, self.region(), bias, learner.sets, self._scale, radii, self._played(state), self._tied(state)
+                state,
+                self.region(),
+                bias,
+                learner.sets,
+                self._scale,
+                radii,
+                self._played(state),
+                self._tied(state),
             ),
         )
 

@@ -27,7 +27,6 @@ from windage.spaces import StateActions
 from windage.validation import LAST_TIME, as_integer, as_real, require_memory
 
 if TYPE_CHECKING:
-    from windage.kernels.evi import Balls, Boxes
     from windage.kernels.swucrl2cw import OptimisticLearner
 
 __all__ = [
@@ -169,8 +168,7 @@ def require_possible(
         "samples": int(window.kernel.clock["taken"][0]) == samples,
         "episode": 0 <= number <= t and (tau > 0) == (number > 0),
         "start": 0 <= tau <= t and start == tau,
-        "end": number == 0
-        or (episode["end"], episode["cause"]) in _ends(learner, window, tau),
+        "end": number == 0 or (episode["end"], episode["cause"]) in _ends(learner, window, tau),
         "due": 0 <= due < len(REASONS) and (due == 1) == (number == 0),
         "full": episode["full"] == (policy["best"] == 1.0).sum(),
         "vacuous": episode["vacuous"] == sets["vacuous"].sum()
@@ -211,8 +209,8 @@ class EpisodicAgent(KernelAgent):
     pace
         What it forgets and when episodes end.
     rules
-        What differs from a plain optimist: fields of `kernels.swucrl2cw.RULES`, and `radii`, `boxes`,
-        `widenings`, `ladder` with `most_span`, `posterior` (its prior).
+        What differs from a plain optimist: fields of `kernels.swucrl2cw.RULES`; `radii`, `boxes`,
+        `widenings`; `ladder` with `most_span`; `posterior`, its prior.
     eta
         Widening of the transition sets, over pairs.
     squares
@@ -220,7 +218,7 @@ class EpisodicAgent(KernelAgent):
     """
 
     replays: ClassVar[bool] = True
-    """Whether `kernels.rollout.replay` takes in a history for it: nobody else decides or learns with it."""
+    """Whether `kernels.rollout.replay` may replay its history: it alone decides and learns."""
     counts_in_loop: ClassVar[bool] = True
     _explains: ClassVar[bool] = False
     """Whether it can be asked what its episode was planned with, however long that lasts."""
@@ -287,14 +285,18 @@ class EpisodicAgent(KernelAgent):
             episode=np.zeros(1, EPISODE),
             log=np.zeros(_FIRST_ROWS, LOG),
         )
-        given = {"clip": True, "warm": True} | rules | {
-            "low": self._scale.low,
-            "width": self._scale.width,
-            "period": pace.period,
-            "phase": pace.phase,
-            "grows": pace.grows,
-            "sweeps": SWEEPS,
-        }
+        given = (
+            {"clip": True, "warm": True}
+            | rules
+            | {
+                "low": self._scale.low,
+                "width": self._scale.width,
+                "period": pace.period,
+                "phase": pace.phase,
+                "grows": pace.grows,
+                "sweeps": SWEEPS,
+            }
+        )
         for name in RULES.names or ():
             learner.rules[name] = given.get(name, 0)
         learner.sets["eta"], learner.sets["state"] = self._eta, space.state_of
@@ -329,7 +331,7 @@ class EpisodicAgent(KernelAgent):
     def _kernel(self) -> OptimisticLearner:
         return self._learner
 
-    def _blank_plan(self, boxes: bool) -> Balls | Boxes:
+    def _blank_plan(self, boxes: bool) -> Any:
         cells, width = self._window.most_cells, self._window.width
         return blank_plan(self.space, cells if width is None else min(cells, width), boxes=boxes)
 
