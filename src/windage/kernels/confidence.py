@@ -167,3 +167,31 @@ def best_reward(plan, s, slack):
     for p in range(state["first"], state["last"]):
         tied += plan.pairs[p]["reward"] >= tie_bar(best, slack)
     return best, tied > 1
+
+
+@compiled
+def confidence_sets(learner, age):
+    """Renew H_r and H_p (line 5, Eqs. (4), (5)) of the pairs whose counts changed, or of all."""
+    episode, window = learner.episode[0], learner.window
+    some = episode["number"] > 0 and not learner.rules[0]["by_time"]
+    n = window.clock[0]["changed"] if some else learner.sets.size
+    log_t = math.log(age)
+    for i in range(n):
+        renew(learner, np.int64(window.changed[i]) if some else i, log_t)
+    for i in range(n if some else learner.policy.size):
+        s = learner.sets[window.changed[i]]["state"] if some else i
+        policy = learner.policy[s]
+        best, tied = best_reward(learner.plan, s, learner.rules[0]["slack"])
+        episode["full"] += (1 if best == 1.0 else 0) - (1 if policy["best"] == 1.0 else 0)
+        episode["tied"] += (1 if tied else 0) - policy["tied"]
+        policy["best"] = best
+        policy["tied"] = 1 if tied else 0
+
+
+@inlined
+def renew(learner, p, log_t):
+    """Renew the sets of one pair."""
+    sets, count = learner.sets[p], learner.window.counts[p]
+    learner.episode[0]["vacuous"] -= sets["vacuous"]
+    refresh_pair(learner.plan, learner.rules[0], learner.radii, sets, p, count, log_t)
+    learner.episode[0]["vacuous"] += sets["vacuous"]

@@ -24,13 +24,13 @@ from windage.kernels.evi import tie_bar
 from windage.kernels.jit import compiled, inlined
 from windage.kernels.multiscale import MultiScaleLearner, is_old, learn, replan
 from windage.kernels.multiscale import is_over as is_epoch_over
+from windage.kernels.policy import optimistic_value
 from windage.kernels.rollout import act, observe
 from windage.kernels.swucrl2cw import (
     GOING_ON,
     VISITS,
     OptimisticLearner,
     begin_episode,
-    optimistic_value,
 )
 
 FAILED, SAME, OTHER = 0, 1, 2  # how an anchor episode began

@@ -13,17 +13,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from windage.kernels.confidence import renew
 from windage.kernels.evi import BOUND, LEFT_OUT, Balls, arrange, solve
 from windage.kernels.jit import compiled, inlined, variants
+from windage.kernels.policy import fix_policy, optimistic_value, tied_from
 from windage.kernels.random import gamma, log_gamma, mix
-from windage.kernels.swucrl2cw import (
-    evi,
-    fix_policy,
-    make_plan,
-    optimistic_value,
-    renew,
-    tied_from,
-)
+from windage.kernels.swucrl2cw import evi, make_plan
 from windage.kernels.window import DenseWindow, HashedWindow, r_hat
 
 SPREAD = 1e-3

@@ -24,14 +24,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from windage.kernels.confidence import best_reward, refresh_pair
-from windage.kernels.evi import BOUND, VACUOUS, Balls, Boxes, arrange, gather, prune, solve, tie_bar
+from windage.kernels.confidence import confidence_sets
+from windage.kernels.evi import BOUND, VACUOUS, Balls, Boxes, arrange, gather, prune, solve
 from windage.kernels.jit import compiled, inlined, variants
+from windage.kernels.policy import count_ties, fix_policy, policy_of
 from windage.kernels.random import uniform
 from windage.kernels.rollout import act, memory_counts, observe
 from windage.kernels.window import Window, commit, contents, next_restart, origin, settle, take
 
-LOWEST, RANDOM, PREVIOUS, SAMPLED = 0, 1, 2, 3  # how ties are broken
 GOING_ON, FIRST, BOUNDARY, VISITS, RESTART, LENGTH = 0, 1, 2, 3, 4, 5  # why an episode starts
 _ROUNDED = np.int64(1) << np.int64(20)  # place of the draw that rounds a reward, beyond all others
 
@@ -66,15 +66,6 @@ EPISODE = np.dtype(
     ],
     align=True,
 )
-POLICY = np.dtype(
-    [
-        ("best", np.float64),  # max_a r~
-        ("tied", np.int64),  # whether several actions have r~ within the slack of it
-        ("episode", np.int64),  # the one that last looked its action up
-        ("pair", np.int64),  # pi~(s)
-    ],
-    align=True,
-)
 LOG = np.dtype(
     [
         ("start", np.int64), ("length", np.int64), ("reason", np.int64), ("sweeps", np.int64),
@@ -88,12 +79,6 @@ class Optimism(NamedTuple):
     """Planning with the best plausible model, line 6 of Algorithm 1."""
 
     epsilon: float  # EVI's precision, times 1 / sqrt(tau)
-
-
-class TieRule(NamedTuple):
-    """The lowest, a random or the previous action of those tied, by `RULES["ties"]`."""
-
-    code: int
 
 
 class OptimisticLearner(NamedTuple):
@@ -118,18 +103,13 @@ def make_plan(planning, learner, t, age):
     """Plan at time t, `age` steps after the last restart; returns whether it converged."""
 
 
-@variants
-def fix_policy(ties, learner, t, age):
-    """Fix the policy of a new episode, where it is not looked up state by state."""
-
-
 @inlined
-def cached_action(episode, policy, sets, t, s):
+def cached_action(episodes, policy, sets, t, s):
     """Return pi~(s) as a pair where the episode goes on and knows it, else -1: nearly every step.
 
     It reads three arrays only.
     """
-    own = policy[np.uint64(s)]
+    episode, own = episodes[0], policy[np.uint64(s)]
     if episode["due"] != GOING_ON or t == episode["end"] or own["episode"] != episode["number"]:
         return np.int64(-1)
     return own["pair"] if sets[np.uint64(own["pair"])]["visits_left"] > 0 else np.int64(-1)
@@ -137,7 +117,7 @@ def cached_action(episode, policy, sets, t, s):
 
 @act.register(OptimisticLearner, forceinline=True)
 def _act(learner, t, s):
-    pair = cached_action(learner.episode[0], learner.policy, learner.sets, t, s)
+    pair = cached_action(learner.episode, learner.policy, learner.sets, t, s)
     return pair if pair >= 0 else act_anew(learner, t, s)
 
 
@@ -226,34 +206,6 @@ def _set_end(learner, t, before):
     episode["cause"] = cause
 
 
-@compiled
-def confidence_sets(learner, age):
-    """Renew H_r and H_p (line 5, Eqs. (4), (5)) of the pairs whose counts changed, or of all."""
-    episode, window = learner.episode[0], learner.window
-    some = episode["number"] > 0 and not learner.rules[0]["by_time"]
-    n = window.clock[0]["changed"] if some else learner.sets.size
-    log_t = math.log(age)
-    for i in range(n):
-        renew(learner, np.int64(window.changed[i]) if some else i, log_t)
-    for i in range(n if some else learner.policy.size):
-        s = learner.sets[window.changed[i]]["state"] if some else i
-        policy = learner.policy[s]
-        best, tied = best_reward(learner.plan, s, learner.rules[0]["slack"])
-        episode["full"] += (1 if best == 1.0 else 0) - (1 if policy["best"] == 1.0 else 0)
-        episode["tied"] += (1 if tied else 0) - policy["tied"]
-        policy["best"] = best
-        policy["tied"] = 1 if tied else 0
-
-
-@inlined
-def renew(learner, p, log_t):
-    """Renew the sets of one pair."""
-    sets, count = learner.sets[p], learner.window.counts[p]
-    learner.episode[0]["vacuous"] -= sets["vacuous"]
-    refresh_pair(learner.plan, learner.rules[0], learner.radii, sets, p, count, log_t)
-    learner.episode[0]["vacuous"] += sets["vacuous"]
-
-
 @make_plan.register(Optimism)
 def _be_optimistic(planning, learner, t, age):  # noqa: ARG001
     return not learner.episode[0]["planned"] or evi(learner, planning.epsilon / math.sqrt(age))
@@ -273,83 +225,16 @@ def evi(learner, epsilon):
     return solve(plan, epsilon, rules["warm"], rules["sweeps"])
 
 
-@inlined
-def optimistic_value(learner, p):
-    """Return the optimistic value of a pair; without a plan u = 0 and it is r~."""
-    pair = learner.plan.pairs[p]
-    return pair["value"] if learner.episode[0]["planned"] else pair["reward"]
-
-
-@compiled
-def tied_from(learner, s):
-    """Return the value from which on an action of a state is tied with the best."""
-    state, best = learner.plan.states[s], -np.inf
-    for p in range(state["first"], state["last"]):
-        value = optimistic_value(learner, p)
-        best = value if value > best else best
-    return tie_bar(best, learner.rules[0]["slack"])
-
-
-@compiled
-def n_tied(learner, s, least):
-    """Return how many actions of a state reach a value."""
-    n = 0
-    for p in range(learner.plan.states[s]["first"], learner.plan.states[s]["last"]):
-        n += optimistic_value(learner, p) >= least
-    return n
-
-
-@compiled
-def count_ties(learner):
-    """Return in how many states several actions are tied."""
-    n = 0
-    for s in range(learner.policy.size):
-        n += n_tied(learner, s, tied_from(learner, s)) > 1
-    return n
-
-
-@fix_policy.register(TieRule)
-def _look_up_later(_ties, _learner, _t, _age):
-    """Leave it to `policy_of`."""
-
-
-@inlined
-def policy_of(learner, s):
-    """Return pi~(s) as a pair (line 8), looked up when the episode first meets the state."""
-    if learner.policy[np.uint64(s)]["episode"] != learner.episode[0]["number"]:
-        _look_up(learner, s)
-    return learner.policy[np.uint64(s)]["pair"]
-
-
-@compiled
-def _look_up(learner, s):
-    rules, own, least = learner.rules[0], learner.policy[s], tied_from(learner, s)
-    known = own["episode"] > 0
-    own["episode"] = learner.episode[0]["number"]
-    if rules["ties"] == PREVIOUS and known and optimistic_value(learner, own["pair"]) >= least:
-        return
-    skip = 0
-    if rules["ties"] == RANDOM:
-        draw = uniform(learner.key, learner.episode[0]["tau"], s)
-        skip = int(draw * n_tied(learner, s, least))
-    for p in range(learner.plan.states[s]["first"], learner.plan.states[s]["last"]):
-        if optimistic_value(learner, p) >= least:
-            if skip == 0:
-                own["pair"] = p
-                return
-            skip -= 1
-
-
 @observe.register(OptimisticLearner, forceinline=True)
 def _observe(learner, t, s, p, reward, after):  # noqa: ARG001 - a pair has its state
-    remember(learner.rules[0], learner.key, learner.window, learner.sets, t, p, reward, after)
+    remember(learner.rules, learner.key, learner.window, learner.sets, t, p, reward, after)
 
 
 @inlined
 def remember(rules, key, window, sets, t, p, reward, after):
     """Remember a sample (line 8), nu(s, a) += 1 (line 9)."""
-    scaled = (reward - rules["low"]) / rules["width"]
-    if rules["rounded"]:
+    scaled = (reward - rules[0]["low"]) / rules[0]["width"]
+    if rules[0]["rounded"]:
         scaled = 1.0 if uniform(key, t, _ROUNDED) < scaled else 0.0
     take(window, p, scaled, after)
     sets[np.uint64(p)]["visits_left"] -= 1
@@ -358,18 +243,6 @@ def remember(rules, key, window, sets, t, p, reward, after):
 @memory_counts.register(OptimisticLearner)
 def _memory_counts(learner, counts):
     contents(learner.window, counts)
-
-
-@compiled
-def known_action(episode, policy, sets, t, s):
-    """`cached_action`, called from Python: `act_anew` is asked if it is -1."""
-    return cached_action(episode[0], policy, sets, t, s)
-
-
-@compiled
-def remember_one(rules, key, window, sets, t, pair, reward, after):
-    """`remember`, called from Python with what it needs and no more."""
-    remember(rules[0], key, window, sets, t, pair, reward, after)
 
 
 @compiled

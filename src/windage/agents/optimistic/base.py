@@ -170,7 +170,7 @@ class OptimisticAgent(EpisodicAgent):
 
     def _played(self, state: int) -> int:
         """Return the pair the current episode plays in a state, without a trace in the agent."""
-        from windage.kernels.swucrl2cw import policy_of
+        from windage.kernels.policy import policy_of
 
         copy = self._learner._replace(policy=self._learner.policy.copy())
         return int(policy_of(copy, state))

@@ -261,11 +261,11 @@ class EpisodicAgent(KernelAgent):
 
     def _fresh(self, pace: Pace, rules: dict[str, Any]) -> OptimisticLearner:
         from windage.kernels.confidence import SETS
+        from windage.kernels.policy import POLICY
         from windage.kernels.swucrl2cw import (
             EPISODE,
             FIRST,
             LOG,
-            POLICY,
             RULES,
             OptimisticLearner,
         )
@@ -317,8 +317,8 @@ class EpisodicAgent(KernelAgent):
 
     def _tie_rule(self, rules: dict[str, Any]) -> Any:
         """Return how the policy is fixed, of a type of its own."""
+        from windage.kernels.policy import SAMPLED, TieRule
         from windage.kernels.posterior import Greedy, SampledTies
-        from windage.kernels.swucrl2cw import SAMPLED, TieRule
 
         if "posterior" in rules:
             return Greedy(0)
@@ -346,10 +346,10 @@ class EpisodicAgent(KernelAgent):
         return cells
 
     def _choose(self, state: int) -> int:
-        from windage.kernels.swucrl2cw import act_anew, known_action
+        from windage.kernels.swucrl2cw import act_anew, cached_action
 
         learner = self._learner
-        pair = known_action(learner.episode, learner.policy, learner.sets, self.t, state)
+        pair = cached_action(learner.episode, learner.policy, learner.sets, self.t, state)
         if pair < 0:
             self._make_room_to_log(1)
             pair = act_anew(self._learner, self.t, state)
@@ -364,13 +364,11 @@ class EpisodicAgent(KernelAgent):
         self._take(self.t, int(self.space.offsets[state]) + action, reward, s_next)
 
     def _take(self, t: int, pair: int, reward: float, s_next: int) -> None:
-        from windage.kernels.swucrl2cw import remember_one
+        from windage.kernels.swucrl2cw import remember
 
         self._make_room_to_remember(1)
         learner = self._learner
-        remember_one(
-            learner.rules, learner.key, learner.window, learner.sets, t, pair, reward, s_next
-        )
+        remember(learner.rules, learner.key, learner.window, learner.sets, t, pair, reward, s_next)
         if learner.rules["rounded"][0]:
             rounding(self, reward, reward)
 
