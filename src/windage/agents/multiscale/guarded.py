@@ -144,9 +144,10 @@ class MultiScaleGuarded(BORL):
         reward_range: tuple[float, float] = (0.0, 1.0),
         seed: int = 0,
     ) -> None:
+        space, horizon = as_space(space), as_horizon(horizon, error=InputError)
         self._thinker = Thinker(
-            as_space(space),
-            as_horizon(horizon, error=InputError),
+            space,
+            horizon,
             windows_for(space, horizon, self.constants.base),
             self.constants,
             as_seed(seed),

@@ -33,7 +33,7 @@ from windage.confidence.scales import Scales, Weighing, windows_for
 from windage.errors import InputError, StateError
 from windage.rng import key
 from windage.spaces import StateActions
-from windage.validation import as_real
+from windage.validation import as_range, as_real
 
 if TYPE_CHECKING:
     from windage.kernels.multiscale import MultiScale as Kernel
@@ -489,4 +489,4 @@ def declared(reward_range: Any) -> tuple[float, float]:
             field="reward_range",
             fix="declare (lowest, highest) reward: windows are compared by their likelihood",
         )
-    return reward_range  # type: ignore[no-any-return]  # checked by the agent
+    return as_range(reward_range, "reward_range")
