@@ -10,6 +10,7 @@ from windage.cli import (
     agent_check,
     agents,
     catalogue,
+    compile_kernels,
     demo,
     explain,
     inspect,
@@ -50,6 +51,7 @@ app.command("plan")(plan.plan)
 app.command("paper")(paper.paper)
 app.command("check-agent")(agent_check.check_agent)
 app.command("inspect")(inspect.inspect)
+app.command("compile")(compile_kernels.compile_)
 
 _live = typer.Typer(help="Look after agents that decide for real.", no_args_is_help=True)
 _live.command("status")(live.status)

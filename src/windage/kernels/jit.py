@@ -22,6 +22,7 @@ import contextlib
 import functools
 import hashlib
 import math
+import os
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -39,7 +40,8 @@ from numba.core.registry import CPUDispatcher
 from numba.core.runtime.nrt import rtsys
 from numba.core.sigutils import normalize_signature
 
-PATIENCE = 1.0  # seconds of plain Python that are spent rather than several on compiling
+PATIENCE = float(os.environ.get("WINDAGE_PATIENCE", "1"))
+"""Seconds of plain Python that are spent on a kernel rather than several on compiling it."""
 
 _OPTIONS: dict[str, Any] = {
     "nopython": True,

@@ -105,10 +105,7 @@ def make_plan(planning, learner, t, age):
 
 @inlined
 def cached_action(episodes, policy, sets, t, s):
-    """Return pi~(s) as a pair where the episode goes on and knows it, else -1: nearly every step.
-
-    It reads three arrays only.
-    """
+    """Return pi~(s) as a pair where the episode goes on and knows it, else -1; reads three arrays."""
     episode, own = episodes[0], policy[np.uint64(s)]
     if episode["due"] != GOING_ON or t == episode["end"] or own["episode"] != episode["number"]:
         return np.int64(-1)

@@ -24,7 +24,7 @@ from windage.agents.optimistic.swucrl2cw import SWUCRL2CW
 from windage.confidence.radii import Radii
 from windage.errors import CallOrderError, InputError
 from windage.spaces import StateActions, as_space
-from windage.validation import as_horizon, as_range, as_seed
+from windage.validation import as_horizon, as_seed
 
 if TYPE_CHECKING:
     from windage.kernels.guarded import GuardedLearner
@@ -123,14 +123,15 @@ class MultiScaleGuarded(BORL):
         reward_range: tuple[float, float] = (0.0, 1.0),
         seed: int = 0,
     ) -> None:
+        space, horizon = as_space(space), as_horizon(horizon, error=InputError)
         self._learner_state = MultiScaleState(
-            as_space(space),
-            as_horizon(horizon, error=InputError),
+            space,
+            horizon,
             windows_for(space, horizon, self.constants.base),
             self.constants,
             as_seed(seed),
             "agents.multi-scale",  # the same draws: where all is admitted, the same learner
-            as_range(declared(reward_range), "reward_range"),
+            declared(reward_range),
         )
         super().__init__(
             space,

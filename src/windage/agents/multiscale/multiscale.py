@@ -33,7 +33,7 @@ from windage.agents.state import array_like
 from windage.errors import InputError, StateError
 from windage.rng import key
 from windage.spaces import StateActions
-from windage.validation import as_real
+from windage.validation import as_range, as_real
 
 if TYPE_CHECKING:
     from windage.kernels.multiscale import MultiScaleLearner
@@ -472,4 +472,4 @@ def declared(reward_range: Any) -> tuple[float, float]:
             field="reward_range",
             fix="declare (lowest, highest) reward: windows are compared by their likelihood",
         )
-    return reward_range  # type: ignore[no-any-return]  # checked by the agent
+    return as_range(reward_range, "reward_range")
