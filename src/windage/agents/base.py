@@ -355,6 +355,11 @@ class KernelAgent(Agent):
     registered.
     """
 
+    @cached_property
+    def _compiled(self) -> set[tuple[Any, type]]:
+        """Loops, by kind of noise, that are compiled for it."""
+        return set()
+
     @property
     @abstractmethod
     def _kernel(self) -> Any:
@@ -412,15 +417,21 @@ class KernelAgent(Agent):
             every, _, counts = block.census
             loop, counting = rollout.play_counting, (every, block.census.before, counts)
         given = (self._kernel, float(self._scale.least), float(self._scale.most), model)
+        kind = loop, type(model.noise)
+        if kind in self._compiled:
+            state, n, how = loop(*given, state, self.t, *block.columns, *counting)
+            return int(state), n, how
         tier = Tier(loop, (*given, state, self.t, *block.columns, *counting))
         done, size, how, speed = 0, block.states.size, rollout.PLAYED, 0.0
         while done < size and how == rollout.PLAYED:
-            chunk = _CHUNK if tier.interprets((size - done) * speed) else size
-            part = block.part(done, min(size, done + chunk))
+            interprets = tier.interprets((size - done) * speed)
+            part = block.part(done, min(size, done + _CHUNK) if interprets else size)
             before = time.perf_counter()
             state, n, how = tier(*given, state, self.t + done, *part.columns, *counting)
             speed = (time.perf_counter() - before) / max(1, n)
             done += n
+            if not interprets:
+                self._compiled.add(kind)  # to ask for types takes as long as thousands of steps
         return int(state), done, how
 
     def _refusal(self, reward: float) -> InputError:

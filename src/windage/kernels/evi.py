@@ -114,8 +114,8 @@ class Boxes(NamedTuple):
 
 
 @variants
-def arrange(plan, entries):
-    """Get p_hat, with so many non-zeros in the rows of a plan, ready to be swept."""
+def estimate(plan, window):
+    """Take p_hat of the pairs that are bound from the counts of a window (Eq. (3))."""
 
 
 @variants
@@ -124,18 +124,26 @@ def fill_values(plan, best):
 
 
 @variants
-def evaluate(plan):
-    """Evaluate the greedy policy some twenty times, in the kernels that are best for it now."""
+def evaluate(plan, first):
+    """Evaluate the greedy policy some twenty times, in the kernels that are best for it now.
+
+    The first time, rows are filled from where p_hat is kept.
+    """
 
 
 @variants
-def share_of(plan, count, visits):
-    """Return p_hat(s'|s, a) of a next state that followed `count` of so many visits (Eq. (3))."""
+def to_columns(window, plan):
+    """Write p_hat of the pairs that are bound to the columns of a plan."""
 
 
 @variants
-def gather(window, plan):
-    """Write p_hat of the pairs that are bound into the rows of a plan; returns the entries."""
+def to_grid(window, plan):
+    """Write p_hat of the pairs that are bound to the grid of a plan."""
+
+
+@variants
+def to_rows(window, plan):
+    """Write p_hat of the pairs that are bound to the rows of a plan."""
 
 
 @inlined
@@ -196,7 +204,7 @@ def solve(plan, epsilon, quick, most):
             u[s] = 0.5 * (u[s] + swept) if halved else swept
         rebase(u)
         if warm and sweeps >= PLAIN_SWEEPS:
-            evaluate(plan)
+            evaluate(plan, sweeps == PLAIN_SWEEPS)
     answer["gain"] = high
     answer["span"] = rebase(u)
     answer["gap"] = high - low
@@ -266,26 +274,112 @@ def _before(u, s, other):
     return u[s] < u[other] or (u[s] == u[other] and s < other)
 
 
-@gather.register(DenseWindow)
-def _gather_dense(window, plan):
+@estimate.register(Balls)
+def _estimate_balls(plan, window):
+    if _fits_grid(plan, window.clock[0]["cells"]):
+        to_grid(window, plan)
+        return
+    plan.answer[0]["lanes"] = -1
     n = 0
+    for s in range(plan.states.size):  # room for all pairs that led there, needed or not
+        plan.states[s]["column"] = n
+        plan.states[s]["entries"] = 0
+        n += window.sources[s]
+    to_columns(window, plan)
+
+
+@inlined
+def _fits_grid(plan, entries):
+    return plan.grid.size > 0 and SPARSEST * entries >= plan.pairs.size * plan.u.size
+
+
+@inlined
+def _assign_lanes(plan):
+    """Give every pair that is bound a lane of the grid; returns how many there are."""
+    lanes = 0
     for p in range(plan.pairs.size):
-        pair, count = plan.pairs[p], window.counts[p]
-        pair["row"], pair["entries"] = n, 0
-        if pair["kind"] == BOUND:
-            row = np.uint64(p * plan.u.size)
+        if plan.pairs[p]["kind"] == BOUND:
+            plan.pairs[lanes]["lane"] = p
+            lanes += 1
+    plan.answer[0]["lanes"] = lanes
+    return lanes
+
+
+@inlined
+def _put_in_column(plan, p, s, probability):
+    state = plan.states[np.uint64(s)]
+    entry = plan.columns[np.uint64(state["column"] + state["entries"])]
+    entry["index"] = p
+    entry["probability"] = probability
+    state["entries"] += 1
+
+
+@to_columns.register(DenseWindow)
+def _dense_to_columns(window, plan):
+    for p in range(plan.pairs.size):
+        if plan.pairs[p]["kind"] == BOUND:
+            row, count = np.uint64(p * plan.u.size), window.counts[p]
+            share = 1.0 / (count["visits"] if count["visits"] > 1 else 1)
             for i in range(row, row + np.uint64(count["distinct"])):
                 after = np.uint64(window.cells[i]["state"])
+                _put_in_column(plan, p, after, window.cells[row + after]["count"] * share)
+
+
+@to_columns.register(HashedWindow)
+def _hashed_to_columns(window, plan):
+    for i in range(window.cells.size):
+        cell = window.cells[i]
+        if cell["mark"] > 0 and plan.pairs[cell["mark"] - 1]["kind"] == BOUND:
+            share = 1.0 / window.counts[cell["mark"] - 1]["visits"]
+            _put_in_column(plan, cell["mark"] - 1, cell["state"], cell["count"] * share)
+
+
+@to_grid.register(DenseWindow)
+def _dense_to_grid(window, plan):
+    for k in range(_assign_lanes(plan)):
+        p = plan.pairs[k]["lane"]
+        visits, row = window.counts[p]["visits"], np.uint64(p * plan.u.size)
+        share = 1.0 / (visits if visits > 1 else 1)
+        for s in range(np.uint64(plan.u.size)):
+            plan.grid[s, np.uint64(k)] = window.cells[row + s]["count"] * share
+
+
+@to_grid.register(HashedWindow)
+def _hashed_to_grid(_window, _plan):
+    """Do nothing: models that large have no grid."""
+
+
+@estimate.register(Boxes)
+def _estimate_boxes(plan, window):
+    """Put lower bounds in the rows, with the room up to the upper ones."""
+    to_rows(window, plan)
+    for p in range(plan.pairs.size):
+        pair = plan.pairs[p]
+        for i in range(pair["row"], pair["row"] + pair["entries"]):
+            share = plan.rows[i]["probability"]
+            off = pair["root"] * math.sqrt(share * (1.0 - share)) + pair["rest"] + pair["half"]
+            lower = share - off if share > off else 0.0
+            plan.rows[i]["probability"] = lower
+            plan.rooms[i] = (share + off if share + off < 1.0 else 1.0) - lower
+
+
+@to_rows.register(DenseWindow)
+def _dense_to_rows(window, plan):
+    n = 0
+    for p in range(plan.pairs.size):
+        pair, count, row = plan.pairs[p], window.counts[p], p * plan.u.size
+        pair["row"], pair["entries"] = n, 0
+        if pair["kind"] == BOUND:
+            for i in range(row, row + count["distinct"]):
+                after = window.cells[i]["state"]
                 plan.rows[n]["index"] = after
-                times = window.cells[row + after]["count"]
-                plan.rows[n]["probability"] = share_of(plan, times, count["visits"])
+                plan.rows[n]["probability"] = window.cells[row + after]["count"] / count["visits"]
                 n += 1
             pair["entries"] = n - pair["row"]
-    return n
 
 
-@gather.register(HashedWindow)
-def _gather_hashed(window, plan):
+@to_rows.register(HashedWindow)
+def _hashed_to_rows(window, plan):
     n = 0
     for p in range(plan.pairs.size):
         pair = plan.pairs[p]
@@ -297,55 +391,70 @@ def _gather_hashed(window, plan):
             pair, visits = plan.pairs[cell["mark"] - 1], window.counts[cell["mark"] - 1]["visits"]
             entry = plan.rows[pair["row"] + pair["entries"]]
             entry["index"] = cell["state"]
-            entry["probability"] = share_of(plan, cell["count"], visits)
+            entry["probability"] = cell["count"] / visits
             pair["entries"] += 1
-    return n
 
 
-@share_of.register(Balls, forceinline=True)
-def _share_in_ball(_plan, count, visits):
-    return count * (1.0 / visits)
-
-
-@share_of.register(Boxes, forceinline=True)
-def _share_in_box(_plan, count, visits):
-    return count / visits
-
-
-@arrange.register(Balls)
-def _arrange_balls(plan, entries):
-    """Fill the columns from the rows, or the grid if most cells are non-zeros."""
-    answer, n = plan.answer[0], 0
-    if plan.grid.size > 0 and SPARSEST * entries >= plan.pairs.size * plan.u.size:
-        lanes = 0
-        for p in range(plan.pairs.size):
-            if plan.pairs[p]["kind"] == BOUND:
-                plan.pairs[lanes]["lane"] = p
-                for s in range(plan.u.size):
-                    plan.grid[s, lanes] = 0.0
-                row = plan.pairs[p]["row"]
-                for i in range(row, row + plan.pairs[p]["entries"]):
-                    plan.grid[plan.rows[i]["index"], lanes] = plan.rows[i]["probability"]
-                lanes += 1
-        answer["lanes"] = lanes
+@compiled
+def arrange(plan, entries):
+    """Fill columns or grid of balls from the rows, which have so many entries in all."""
+    if _fits_grid(plan, entries):
+        for k in range(_assign_lanes(plan)):
+            for s in range(plan.u.size):
+                plan.grid[s, k] = 0.0
+            pair = plan.pairs[plan.pairs[k]["lane"]]
+            for i in range(pair["row"], pair["row"] + pair["entries"]):
+                plan.grid[plan.rows[i]["index"], k] = plan.rows[i]["probability"]
         return
-    answer["lanes"] = -1
+    plan.answer[0]["lanes"] = -1
     for s in range(plan.states.size):
         plan.states[s]["entries"] = 0
-    for i in range(entries):
-        plan.states[plan.rows[i]["index"]]["entries"] += 1
+    for p in range(plan.pairs.size):
+        for i in range(plan.pairs[p]["row"], plan.pairs[p]["row"] + plan.pairs[p]["entries"]):
+            plan.states[plan.rows[i]["index"]]["entries"] += 1
+    n = 0
     for s in range(plan.states.size):
         plan.states[s]["column"] = n
         n += plan.states[s]["entries"]
         plan.states[s]["entries"] = 0
     for p in range(plan.pairs.size):
-        row = plan.pairs[p]["row"]
-        for i in range(row, row + plan.pairs[p]["entries"]):
-            state = plan.states[plan.rows[i]["index"]]
-            entry = plan.columns[state["column"] + state["entries"]]
-            entry["index"] = p
-            entry["probability"] = plan.rows[i]["probability"]
-            state["entries"] += 1
+        for i in range(plan.pairs[p]["row"], plan.pairs[p]["row"] + plan.pairs[p]["entries"]):
+            _put_in_column(plan, p, plan.rows[i]["index"], plan.rows[i]["probability"])
+
+
+@compiled
+def _fill_rows(plan):
+    """Fill the rows of balls from the grid or the columns."""
+    n = 0
+    for p in range(plan.pairs.size):
+        plan.pairs[p]["entries"] = 0
+    if plan.answer[0]["lanes"] >= 0:
+        for k in range(plan.answer[0]["lanes"]):
+            pair = plan.pairs[plan.pairs[k]["lane"]]
+            pair["row"] = n
+            for s in range(plan.u.size):
+                if plan.grid[s, k] > 0.0:
+                    plan.rows[n]["index"] = s
+                    plan.rows[n]["probability"] = plan.grid[s, k]
+                    n += 1
+            pair["entries"] = n - pair["row"]
+        return
+    for s in range(plan.states.size):
+        column = plan.states[s]["column"]
+        for i in range(column, column + plan.states[s]["entries"]):
+            plan.pairs[plan.columns[i]["index"]]["entries"] += 1
+    for p in range(plan.pairs.size):
+        plan.pairs[p]["row"] = n
+        n += plan.pairs[p]["entries"]
+        plan.pairs[p]["entries"] = 0
+    for s in range(plan.states.size):
+        column = plan.states[s]["column"]
+        for i in range(column, column + plan.states[s]["entries"]):
+            pair = plan.pairs[plan.columns[i]["index"]]
+            entry = plan.rows[pair["row"] + pair["entries"]]
+            entry["index"] = s
+            entry["probability"] = plan.columns[i]["probability"]
+            pair["entries"] += 1
 
 
 @fill_values.register(Balls)
@@ -400,8 +509,10 @@ def _fill_by_grid(plan, best, top):
 
 
 @evaluate.register(Balls)
-def _evaluate_balls(plan):
+def _evaluate_balls(plan, first):
     u = plan.u
+    if first:
+        _fill_rows(plan)
     best = np.int64(0)
     for s in range(u.size):
         if u[s] >= u[best]:
@@ -461,19 +572,6 @@ def _kept(plan, pair, top):
     return total
 
 
-@arrange.register(Boxes)
-def _arrange_boxes(plan, _entries):
-    """Replace the estimates in the rows by lower bounds, with the room up to the upper ones."""
-    for p in range(plan.pairs.size):
-        pair = plan.pairs[p]
-        for i in range(pair["row"], pair["row"] + pair["entries"]):
-            share = plan.rows[i]["probability"]
-            off = pair["root"] * math.sqrt(share * (1.0 - share)) + pair["rest"] + pair["half"]
-            lower = share - off if share > off else 0.0
-            plan.rows[i]["probability"] = lower
-            plan.rooms[i] = (share + off if share + off < 1.0 else 1.0) - lower
-
-
 @fill_values.register(Boxes)
 def _fill_boxes(plan, best):
     """Give every state its lower bound, and what is left to the best ones up to their upper bounds.
@@ -524,5 +622,5 @@ def _put_boxes_in_order(u, rows, rooms, first, last):
 
 
 @evaluate.register(Boxes)
-def _evaluate_boxes(_plan):
+def _evaluate_boxes(_plan, _first):
     """Leave u alone: boxes are not evaluated between sweeps."""

@@ -242,6 +242,12 @@ class _Files(IndexDataCacheFile):
         self._save_data(name, data)
         self._save_index(entries | {key: name})
 
+    def _load_index(self) -> Any:
+        try:
+            return super()._load_index()
+        except Exception:
+            return {}
+
 
 class _Cache(FunctionCache):
     """Numba's cache, with the sources of a kernel and of what it calls in the key."""
@@ -397,5 +403,10 @@ class Tier:
 
 
 def call(kernel: Any, *arguments: Any, seconds: float) -> Any:
-    """Call a kernel, interpreted if its so many seconds of plain Python are cheaper."""
+    """Call a kernel, interpreted if its so many seconds of plain Python are cheaper.
+
+    For kernels whose arguments always have the same types: once compiled, nothing is asked.
+    """
+    if not _OFF and kernel.overloads:
+        return kernel(*arguments)
     return Tier(kernel, arguments)(*arguments, seconds=seconds)

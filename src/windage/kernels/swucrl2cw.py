@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from windage.kernels.confidence import confidence_sets
-from windage.kernels.evi import BOUND, VACUOUS, Balls, Boxes, arrange, gather, prune, solve
+from windage.kernels.evi import BOUND, VACUOUS, Balls, Boxes, estimate, prune, solve
 from windage.kernels.jit import compiled, inlined, variants
 from windage.kernels.policy import count_ties, fix_policy, policy_of
 from windage.kernels.random import uniform
@@ -105,7 +105,7 @@ def make_plan(planning, learner, t, age):
 
 @inlined
 def cached_action(episodes, policy, sets, t, s):
-    """Return pi~(s) as a pair where the episode goes on and knows it, else -1; reads three arrays."""
+    """Return pi~(s) as a pair where the episode goes on and knows it, else -1."""
     episode, own = episodes[0], policy[np.uint64(s)]
     if episode["due"] != GOING_ON or t == episode["end"] or own["episode"] != episode["number"]:
         return np.int64(-1)
@@ -215,7 +215,7 @@ def evi(learner, epsilon):
     for p in range(plan.pairs.size):
         plan.pairs[p]["kind"] = VACUOUS if learner.sets[p]["vacuous"] else BOUND
     prune(plan, rules["slack"])
-    arrange(plan, gather(learner.window, plan))
+    estimate(plan, learner.window)
     if not rules["warm"]:
         for s in range(plan.u.size):
             plan.u[s] = 0.0

@@ -144,21 +144,23 @@ def commit(window):
         _forget(window)
         clock["counted"] = first
         clock["dropped"] = first
-    for by in range(1, -2, -2):  # in come the new ones, out go the old ones
-        first, last = clock["counted"], taken
-        if by < 0:
-            first = clock["dropped"]
-            last = max(first, taken - clock["window"]) if clock["window"] > 0 else first
-        slot = first % window.ring.size
-        for _ in range(first, last):
-            _count(window, window.ring[np.uint64(slot)], by)
-            slot += 1
-            if slot == window.ring.size:
-                slot = 0
-        if by > 0:
-            clock["counted"] = taken
-        else:  # without a window all is counted for good, and the ring may be used again
-            clock["dropped"] = last if clock["window"] > 0 else taken
+    _count_all(window, clock["counted"], taken, 1)
+    clock["counted"] = taken
+    if clock["window"] == 0:
+        clock["dropped"] = taken  # counted for good: the ring may be used again
+    elif taken - clock["window"] > clock["dropped"]:
+        _count_all(window, clock["dropped"], taken - clock["window"], -1)
+        clock["dropped"] = taken - clock["window"]
+
+
+@inlined
+def _count_all(window, first, last, by):
+    slot = first % window.ring.size
+    for _ in range(first, last):
+        _count(window, window.ring[np.uint64(slot)], by)
+        slot += 1
+        if slot == window.ring.size:
+            slot = 0
 
 
 @inlined

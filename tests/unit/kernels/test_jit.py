@@ -68,3 +68,10 @@ def test_a_part_without_a_wrapper_cannot_be_reached_from_python():
     cosine(np.ones(2), np.ones(2))
     with pytest.raises(TypeError, match="only kernels"):
         norm.part(np.ones(2))
+
+
+def test_an_index_that_cannot_be_read_is_no_index(tmp_path, monkeypatch):
+    files = squared._cache._cache_file
+    monkeypatch.setattr(files, "_index_path", str(tmp_path / "broken.nbi"), raising=True)
+    (tmp_path / "broken.nbi").write_bytes(b"\x80\x04cwindage.kernels.jit\nGone\n.")
+    assert files._load_index() == {}
