@@ -294,8 +294,8 @@ class _Variants(CPUDispatcher):
         args, _ = normalize_signature(sig)
         return self._kernels[args[0].instance_class].get_overload(sig)
 
-    def _compile_for_args(self, first: Any, *others: Any) -> Any:
-        return self._kernels[type(first)](first, *others)
+    def _compile_for_args(self, first: Any, *_: Any) -> Any:
+        return self._kernels[type(first)]  # numba calls it with the arguments
 
 
 def variants(function: Callable[..., Any]) -> Any:

@@ -15,13 +15,16 @@ from typing import Any
 import pytest
 
 import windage
+from windage.kernels import jit
 from windage.kernels.jit import _Cache, _Files, compiled
 
 PROGRAM = """
-from windage.kernels.play import uniform_action
+import numpy as np
+from windage.kernels.rollout import Uniform, decide
 from windage.rng import key
-print(sum(uniform_action(key(1, "a"), t, 1000) for t in range(50)))
-print(sum(uniform_action.stats.cache_hits.values()))
+agent = Uniform(np.zeros(1, np.int64), np.full(1, 1000, np.uint64), key(1, "a"))
+print(sum(decide(agent, t, 0) for t in range(50)))
+print(sum(decide.stats.cache_hits.values()))
 """
 
 
@@ -51,6 +54,29 @@ def test_a_change_of_a_callee_in_another_file_is_noticed(tmp_path: Path) -> None
     os.utime(callee, ns=(stamp.st_atime_ns, stamp.st_mtime_ns))  # same size, same time
     changed, _ = _run(sources, cache)
     assert changed != first
+
+
+def test_the_key_holds_every_kernel_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Which files a kernel builds on depends on the types it is compiled for: so it is all."""
+    kernels = tmp_path / "kernels"
+    shutil.copytree(Path(jit.__file__).parent, kernels, ignore=shutil.ignore_patterns("*pycache*"))
+    monkeypatch.setattr(jit, "__file__", str(kernels / "jit.py"))
+    key = jit._sources.__wrapped__
+    known = {key()}
+    for path in sorted(kernels.glob("*.py")):
+        text = path.read_bytes()
+        path.write_bytes(text + b"# more\n")
+        assert key() not in known
+        known.add(key())
+        path.write_bytes(text)
+    (kernels / "another.py").write_bytes(b"")
+    assert key() not in known
+    (kernels / "another.py").unlink()
+    assert key() in known
+    assert jit._sources() in known  # of the files themselves
+    assert len(known) == 1 + len(list(kernels.glob("*.py")))
 
 
 class _Turns:
