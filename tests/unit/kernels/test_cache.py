@@ -174,16 +174,20 @@ def _twice(x: Any) -> Any:
     return 2 * x
 
 
+def cached_in(kernel: Any, place: Path) -> Any:
+    """A kernel whose cache is in a place of its own."""
+    kernel._cache = _Cache(kernel.py_func)
+    kernel._cache._cache_file._cache_path = str(place)
+    kernel._cache._cache_file._index_path = str(place / "index.nbi")
+    return kernel
+
+
 @pytest.mark.skipif("NUMBA_DISABLE_JIT" in os.environ, reason="nothing is compiled")
 def test_two_caches_of_one_kernel_keep_the_signatures_apart(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Two processes that have read an empty index, and then compile for different types."""
-    kernels = [compiled(_twice) for _ in range(3)]
-    for kernel in kernels:
-        kernel._cache = _Cache(_twice)
-        kernel._cache._cache_file._cache_path = str(tmp_path)
-        kernel._cache._cache_file._index_path = str(tmp_path / "index.nbi")
+    kernels = [cached_in(compiled(_twice), tmp_path) for _ in range(3)]
     for kernel, x in zip(kernels, (3, 1.5), strict=False):
         with monkeypatch.context() as patch:
             patch.setattr(kernel._cache._cache_file, "_load_index", dict)
