@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import itertools
 import os
 import shutil
@@ -168,6 +169,27 @@ def test_what_older_sources_left_is_swept_up(tmp_path: Path) -> None:
     newer.save("a", 3)
     assert len(list(tmp_path.glob("kernel.*.nbc"))) == 1
     assert (newer.load("a"), older.load("a")) == (3, None)
+
+
+def test_an_index_that_names_a_class_that_is_no_more_is_a_new_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Types of arguments are in the index; one of an earlier version, or of a script, is not here."""
+    (tmp_path / "passing.py").write_text("class Kind: pass\nclass Other: pass\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    module = importlib.import_module("passing")
+    files = _Files(str(tmp_path), "kernel", "stamp")
+    files.save(module.Kind(), 1)
+    assert len(files._load_index()) == 1
+    monkeypatch.delattr(module, "Kind")
+    assert files.load("b") is None
+    files.save(module.Other(), 2)
+    monkeypatch.delitem(sys.modules, "passing")
+    (tmp_path / "passing.py").unlink()
+    importlib.invalidate_caches()
+    assert files.load("b") is None
+    files.save("b", 3)
+    assert files.load("b") == 3
 
 
 def _twice(x: Any) -> Any:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import signal
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 import numpy as np
@@ -256,8 +258,66 @@ def test_a_cache_of_other_sources_does_not_count(patience, tmp_path, monkeypatch
     assert Tier(cached_in(compiled(half), tmp_path), (3.0,)).interprets()
 
 
-def test_a_call_is_one_tier(patience, tmp_path):
-    assert [jit.call(norm, np.array([3.0, 4.0])) for _ in range(4)] == [5.0] * 4
+@needs_compiler
+def test_a_call_is_interpreted_if_its_seconds_are_cheaper(patience, tmp_path):
+    kernel = cached_in(compiled(half), tmp_path)
+    assert jit.call(kernel, 3.0, seconds=1.0) == 4.5
+    assert not kernel.overloads
+    assert jit.call(kernel, 3.0, seconds=0.7) == 4.5  # 0.4 are spent
+    assert len(kernel.overloads) == 1
+
+
+@compiled
+def counted(out, n):
+    for _ in range(n):
+        out[0] += 1
+    return out[out[1]]
+
+
+class Stop(BaseException):
+    pass
+
+
+@pytest.fixture
+def alarm():
+    """Stop soon, as Ctrl-C would: between any two steps of Python in the main thread."""
+
+    def ring(*_):
+        raise Stop
+
+    before = signal.signal(signal.SIGALRM, ring)
+    yield lambda: signal.setitimer(signal.ITIMER_REAL, 0.01)
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    signal.signal(signal.SIGALRM, before)
+
+
+@pytest.fixture
+def interpreting(monkeypatch):
+    monkeypatch.setattr(jit, "PATIENCE", np.inf)
+    monkeypatch.setattr(Tier, "_spent", {})
+    monkeypatch.setattr(Tier, "_is_compiled", lambda *_: False)
+
+
+def test_what_is_interpreted_is_done_when_ctrl_c_is_told(interpreting, alarm):
+    out, n = np.zeros(2, np.int64), 300_000
+    tier = Tier(counted, (out, n))
+    alarm()
+    with pytest.raises(Stop):
+        tier(out, n)
+    assert out[0] == n
+    assert tier(out, 5) == n + 5
+
+
+def test_an_error_of_what_is_interpreted_is_raised(interpreting):
+    out = np.array([0, 9])
+    with pytest.raises(IndexError):
+        Tier(counted, (out, 1))(out, 1)
+
+
+def test_other_threads_interpret_for_themselves(interpreting):
+    out = np.zeros(2, np.int64)
+    with ThreadPoolExecutor(1) as pool:
+        assert pool.submit(Tier(counted, (out, 7)), out, 7).result() == 7
 
 
 @pytest.mark.skipif("NUMBA_DISABLE_JIT" not in os.environ, reason="kernels are compiled")
