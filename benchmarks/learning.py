@@ -303,7 +303,7 @@ def _planning() -> dict[str, float]:
         def ours(plan: object = plan, rounds: int = rounds) -> None:
             for _ in range(rounds):
                 plan.u[:] = 0.0
-                kernel.lay_out(plan, plan.rows.size)
+                kernel.arrange(plan, plan.rows.size)
                 assert kernel.solve(plan, 1e-3, True, 100_000)
 
         slow = cpu_seconds(dense, 3) / rounds * (plain.sweeps / sweeps)
@@ -341,7 +341,7 @@ def _chains() -> dict[str, float]:
             def work() -> None:
                 for _ in range(20):
                     plan.u[:] = u
-                    kernel.lay_out(plan, plan.rows.size)
+                    kernel.arrange(plan, plan.rows.size)
                     assert kernel.solve(plan, 1e-3, quick, 1_000_000)
 
             return cpu_seconds(work, 3)

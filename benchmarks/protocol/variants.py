@@ -7,7 +7,7 @@ from dataclasses import replace
 import windage as wd
 from benchmarks.protocol.configurations import Maker
 from windage.agents.multiscale.multiscale import Constants, MultiScale
-from windage.confidence.scales import Weighing
+from windage.agents.multiscale.windows import Weighing
 
 
 def variant(constants: Constants) -> Maker:
@@ -32,7 +32,7 @@ def _other(**changes: object) -> Maker:
 VARIANTS: dict[str, Maker] = {
     "as it is": variant(Constants()),
     "weights of the world only": _weighing(by_pair=False),
-    "weights of pairs only": _weighing(by_world=False),
+    "weights of pairs only": _weighing(by_overall=False),
     "one weight for rewards and transitions": _weighing(apart=False),
     "one window, all history": _other(base=1 << 40),
     "windows a factor 4 apart": _other(base=4),

@@ -15,7 +15,7 @@ import windage as wd
 from benchmarks.protocol.configurations import Maker
 from benchmarks.protocol.variants import variant
 from windage.agents.multiscale.multiscale import Constants
-from windage.confidence.scales import Weighing
+from windage.agents.multiscale.windows import Weighing
 
 _TILTED = Weighing(share=1e-3, tilt=0.25, strength=0.0)
 V0 = Constants(exploration=0.6, unseen=1.0, patience=0.0, weighing=_TILTED)

@@ -205,7 +205,7 @@ class Prophet(wd.agents.RandomAgent):
     """Its compiled loop looks at the rewards the world has at the end."""
 
     def play(self, world, state, block):
-        from windage.kernels.world import step
+        from windage.kernels.simulator import step
 
         final = world.rewards[-1]  # the model of later times
         for i in range(block.states.size):
@@ -220,7 +220,7 @@ class OtherLoop(wd.agents.RandomAgent):
     """Its compiled loop always plays the first action."""
 
     def play(self, world, state, block):
-        from windage.kernels.world import step
+        from windage.kernels.simulator import step
 
         for i in range(block.states.size):
             pair = self.space.offsets[state]

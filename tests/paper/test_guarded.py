@@ -82,8 +82,8 @@ def played(world, options, guard=True):
                 Look(len(agent.blocks) - 1, runner.t, runner.window, runner.widening,
                      runner.episode.gain, bias, runner.region(), agent.xi, [])
             )  # fmt: skip
-        thinker = agent._thinker if guard else other._thinker
-        looks[-1].plans.append(thinker.kernel.policy.copy())
+        chooser = (agent if guard else other)._learner_state
+        looks[-1].plans.append(chooser.kernel.policy.copy())
         states.append(s)
         pairs.append(model.space.pair(s, a))
         number.append(len(looks) - 1)
@@ -192,7 +192,7 @@ def test_where_all_is_admitted_it_is_the_free_learner(world):
         tied = wd.MultiScaleGuarded(model.space, horizon=model.horizon, seed=5)
     one = wd.run(model, tied, seed=5)
     two = wd.run(model, wd.MultiScale(model.space, horizon=model.horizon, seed=5), seed=5)
-    assert (tied._thinker.kernel.belief.pairs["allowed"] == 1).all()
+    assert (tied._learner_state.kernel.estimate.pairs["allowed"] == 1).all()
     assert one.actions.tolist() == two.actions.tolist()
 
 
@@ -219,13 +219,13 @@ def test_an_anchor_that_does_not_converge_changes_nothing():
     )  # fmt: skip
     wd.run(model, agent, seed=1, steps=200)
     runner = agent.runner
-    runner._learner = runner._learner._replace(rules=runner._learner.rules._replace(sweeps=1))
+    runner._learner.rules["sweeps"] = 1
     with pytest.raises(wd.NotConverged):
         wd.run(model, agent, seed=1)
     t = agent.t
     with pytest.raises(wd.NotConverged):
         wd.run(model, agent, seed=1)
-    assert agent.t == t == agent._thinker.t
+    assert agent.t == t == agent._learner_state.t
 
 
 class TestInput:

@@ -23,6 +23,7 @@ import functools
 import hashlib
 import math
 import os
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -230,6 +231,12 @@ class _Files(IndexDataCacheFile):
     entry lost to a process that wrote at the same time is compiled again, and no more than that.
     """
 
+    def _load_index(self) -> Any:
+        try:
+            return super()._load_index()
+        except (ImportError, AttributeError):  # it names a class that is no more, or not ours
+            return {}
+
     def save(self, key: Any, data: Any) -> None:
         """Keep data under a key."""
         whose = self._dump((self._version, self._source_stamp, key))
@@ -300,8 +307,8 @@ class _Variants(CPUDispatcher):
         args, _ = normalize_signature(sig)
         return self._kernels[args[0].instance_class].get_overload(sig)
 
-    def _compile_for_args(self, first: Any, *others: Any) -> Any:
-        return self._kernels[type(first)](first, *others)
+    def _compile_for_args(self, first: Any, *_: Any) -> Any:
+        return self._kernels[type(first)]  # numba calls it with the arguments
 
 
 def variants(function: Callable[..., Any]) -> Any:
@@ -364,6 +371,39 @@ def _is_kernel(value: Any) -> bool:
     return isinstance(value, (Kernel, _Variants))
 
 
+def _to_the_end(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
+    """Call a function that Ctrl-C cannot cut short, no more than it can cut short compiled code.
+
+    A signal stops Python between any two of its steps, in the main thread only: half a step would
+    be in the window and not in the clock. So another thread does the work, and if this one is
+    stopped it waits for it; work that was not begun is left.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        return function(*arguments)
+    begun, over = threading.Lock(), threading.Event()
+    results: list[Any] = []
+    errors: list[BaseException] = []
+
+    def work() -> None:
+        if begun.acquire(blocking=False):
+            try:
+                results.append(function(*arguments))
+            except BaseException as err:  # noqa: BLE001 - raised below
+                errors.append(err)
+            finally:
+                over.set()
+
+    try:
+        threading.Thread(target=work, name="windage kernel").start()
+        over.wait()
+    finally:
+        if not begun.acquire(blocking=False):
+            over.wait()
+    for err in errors:
+        raise err
+    return results[0]
+
+
 class Tier:
     """The choice between compiling a kernel for some types of arguments and interpreting it.
 
@@ -395,7 +435,7 @@ class Tier:
         if not self.interprets(seconds):
             return self.kernel(*arguments)
         before = time.perf_counter()
-        result = interpreted(self.kernel)(*arguments)
+        result = _to_the_end(interpreted(self.kernel), arguments)
         if self._key is not None:
             spent = time.perf_counter() - before
             self._spent[self._key] = self._spent.get(self._key, 0.0) + spent

@@ -13,7 +13,6 @@ from windage import reference
 from windage.agents.optimistic.ucrl2 import AdaptiveUCRL
 from windage.agents.warning_capture import quietly
 from windage.errors import InputError, NotConverged, StateError
-from windage.kernels.rules import PLANNED
 
 T = 3000
 RIVER = wd.envs.make("riverswim", horizon=T)
@@ -63,7 +62,7 @@ def planned_episodes(agent, model, steps):
         a = agent.act(s)
         if agent.n_episodes > seen:
             seen = agent.n_episodes
-            yield t, history, agent._learner.now[PLANNED] == 1
+            yield t, history, bool(agent._learner.episode["planned"][0])
         reward, after = world.step(a)
         agent.observe(s, a, reward, after)
         history.append((model.space.pair(s, a), reward, after))

@@ -2,7 +2,8 @@
 
 A tracer raises in one line after another, of windage and of `contextlib`, instead of a signal that
 comes when it likes; each line at one of the times it is run, drawn at random. `make test` tries
-some lines of every agent, `make reliability` all of them.
+some lines of every agent, `make reliability` all of them. Kernels are compiled or interpreted
+throughout: left to the clock, a line would come at another time when it is run again.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import pytest
 import windage as wd
 from tests.conftest import RELIABILITY
 from windage.agents.warning_capture import _heard, quietly
+from windage.kernels import jit
 from windage.simulate import Simulator
 
 pytestmark = [
@@ -69,7 +71,7 @@ def restored(agent):
     return wd.agents.restore(agent.state(), **given)
 
 
-def compiled(agent):
+def in_loops(agent):
     wd.run(MODEL, agent, seed=1, steps=min(11, T - agent.t + 1))
     if agent.t <= T:
         wd.run(MODEL, agent, seed=1)
@@ -120,7 +122,17 @@ def chosen_lines(places, rng):
     return [int(rng.choice(list(times.values())[k])) for k in some]
 
 
-@pytest.mark.parametrize("play", [compiled, by_hand])
+@pytest.fixture(params=["compiled", "interpreted"])
+def kernels(request, monkeypatch):
+    compiled = request.param == "compiled"
+    monkeypatch.setattr(jit, "PATIENCE", -1.0 if compiled else np.inf)
+    monkeypatch.setattr(jit.Tier, "_spent", {})
+    if not compiled:
+        monkeypatch.setattr(jit.Tier, "_is_compiled", lambda *_: False)
+
+
+@pytest.mark.usefixtures("kernels")
+@pytest.mark.parametrize("play", [in_loops, by_hand])
 @pytest.mark.parametrize("name", NAMES)
 def test_ctrl_c_in_any_line(name, play):
     whole = make(name)

@@ -229,7 +229,7 @@ def test_ten_thousand_agents_fit_into_a_gigabyte():
     """All arrays of one of S = 10, A = 4, W = 500: at most 100 KB."""
     agent = wd.SWUCRL2CW(wd.StateActions.uniform(10, 4), horizon=100_000, window=500, widening=0.1)
     learner = agent._learner
-    parts = (learner, learner.rules, learner.memory, learner.plan, learner.drawn)
+    parts = (learner, learner.window, learner.plan, learner.planning, learner.ties)
     size = sum(x.nbytes for part in parts for x in part if isinstance(x, np.ndarray))
     assert 20_000 < size < 100_000
 

@@ -11,7 +11,7 @@ import scipy.sparse
 import windage as wd
 from tests.models import random_mdp
 from tests.unit.agents.multiscale_twin import Twin
-from windage.confidence.scales import Weighing, windows_for
+from windage.agents.multiscale.windows import Weighing, windows_for
 
 SPACE = wd.StateActions([2, 3, 1])
 GRAIN = 2.0**26
@@ -53,23 +53,24 @@ class TestTwin:
                 twin.observe(pair, exact(reward), after)
 
     def compare(self, agent, twin, planned):
-        kernel = agent._thinker.kernel
-        scales, belief = kernel.belief.scales, kernel.belief
+        kernel = agent._learner_state.kernel
+        estimate = kernel.estimate
+        experts = estimate.experts
         close = {"rtol": 1e-9, "atol": 1e-11}
-        np.testing.assert_allclose(scales.world, [twin.gp, twin.gr], **close)
-        np.testing.assert_allclose(scales.pairs, [twin.wp, twin.wr], **close)
-        np.testing.assert_allclose(scales.legacy.world, [twin.lp, twin.lr], **close)
-        np.testing.assert_allclose(scales.legacy.pairs, [twin.lps, twin.lrs], **close)
+        np.testing.assert_allclose(experts.overall, [twin.gp, twin.gr], **close)
+        np.testing.assert_allclose(experts.pairs, [twin.wp, twin.wr], **close)
+        np.testing.assert_allclose(experts.discarded.overall, [twin.lp, twin.lr], **close)
+        np.testing.assert_allclose(experts.discarded.pairs, [twin.lps, twin.lrs], **close)
         assert agent.windows == tuple(twin.windows)
         if planned:
-            np.testing.assert_allclose(belief.u, twin.u, **close)
-            np.testing.assert_allclose(belief.pairs["mean"], twin.q, **close)
-            np.testing.assert_allclose(belief.pairs["reward"], twin.reward, **close)
-            np.testing.assert_allclose(belief.pairs["limit"], twin.limit, **close)
-            even = twin.mu / (twin.S * belief.pairs["p_mass"])
+            np.testing.assert_allclose(estimate.u, twin.u, **close)
+            np.testing.assert_allclose(estimate.pairs["mean"], twin.q, **close)
+            np.testing.assert_allclose(estimate.pairs["reward"], twin.reward, **close)
+            np.testing.assert_allclose(estimate.pairs["limit"], twin.limit, **close)
+            even = twin.mu / (twin.S * estimate.pairs["p_mass"])
             rows = np.repeat(even[:, None], twin.S, axis=1)
-            for p, pair in enumerate(belief.pairs):
-                for entry in belief.rows[pair["row"] : pair["row"] + pair["entries"]]:
+            for p, pair in enumerate(estimate.pairs):
+                for entry in estimate.rows[pair["row"] : pair["row"] + pair["entries"]]:
                     rows[p, entry["index"]] += entry["probability"]
             np.testing.assert_allclose(rows, twin.P, **close)
             assert kernel.policy.tolist() == twin.policy.tolist()
@@ -111,16 +112,16 @@ class TestWindows:
         agent = wd.MultiScale(SPACE, horizon=T, seed=2)
         run = wd.run(model, agent, seed=2)
         pairs = SPACE.offsets[run.states[:-1]] + run.actions
-        scales = agent._thinker.scales
+        experts = agent._learner_state.experts
         for k, W in enumerate(agent.windows):
             here = slice(max(0, T - W), T)
             visits = np.bincount(pairs[here], minlength=SPACE.n_pairs)
-            assert scales.visits[:, k].tolist() == visits.tolist()
+            assert experts.visits[:, k].tolist() == visits.tolist()
             sums = np.zeros(SPACE.n_pairs)
             np.add.at(sums, pairs[here], exact(run.rewards[here]))
-            assert scales.rewards[:, k].tolist() == sums.tolist()  # to the last bit
+            assert experts.rewards[:, k].tolist() == sums.tolist()  # to the last bit
             for p in range(SPACE.n_pairs):
-                states, counts = scales.transitions(p)
+                states, counts = experts.transitions(p)
                 mine = run.states[1:][here][pairs[here] == p]
                 table = np.bincount(mine, minlength=SPACE.n_states)
                 assert counts[:, k].tolist() == table[states].tolist()
@@ -143,21 +144,21 @@ class TestLargeModels:
         agent = wd.MultiScale(space, horizon=T)
         run = wd.run(model, agent, seed=0, steps=20_000)
         pairs = space.offsets[run.states[:-1]] + run.actions
-        scales = agent._thinker.scales
-        assert scales.visits[:, -1].tolist() == np.bincount(pairs, minlength=2 * S).tolist()
-        assert scales.kernel.cells.hashed
-        assert int(scales.kernel.cells.met[0]) == np.unique(pairs).size
+        experts = agent._learner_state.experts
+        assert experts.visits[:, -1].tolist() == np.bincount(pairs, minlength=2 * S).tolist()
+        assert experts.kernel.cells.hashed
+        assert int(experts.kernel.cells.met[0]) == np.unique(pairs).size
         again = wd.MultiScale.from_state(agent.state())
         one, two = (wd.run(model, a, seed=0, steps=50) for a in (agent, again))
         assert one.actions.tolist() == two.actions.tolist()
 
     def test_growing_changes_nothing(self, monkeypatch):
-        from windage.confidence import scales
+        from windage.agents.multiscale import windows
 
         model = world(600)
         whole = wd.run(model, wd.MultiScale(SPACE, horizon=600), seed=3)
-        monkeypatch.setattr(scales, "_ROOM", 2)
-        monkeypatch.setattr(scales, "_TABLE", 1)
+        monkeypatch.setattr(windows, "_ROOM", 2)
+        monkeypatch.setattr(windows, "_TABLE", 1)
         agent = wd.MultiScale(SPACE, horizon=600)
         steps = wd.simulate.Simulator(model, 3)
         for t in range(600):
@@ -165,7 +166,7 @@ class TestLargeModels:
             a = agent.act(s)
             assert (s, a) == (whole.states[t], whole.actions[t])
             agent.observe(s, a, *steps.step(a))
-        assert agent._thinker.scales.kernel.cells.hashed
+        assert agent._learner_state.experts.kernel.cells.hashed
 
 
 def test_nothing_overflows_where_a_state_cannot_be_reached():
@@ -175,7 +176,7 @@ def test_nothing_overflows_where_a_state_cannot_be_reached():
     model = wd.DriftingMDP.stationary(wd.MDP(space, [0.1, 0, 0.9, 0, 0, 0], rows), horizon=20_000)
     agent = wd.MultiScale(space, horizon=20_000)
     run = wd.run(model, agent, seed=0)
-    assert np.isfinite(agent._thinker.kernel.belief.u).all()
+    assert np.isfinite(agent._learner_state.kernel.estimate.u).all()
     assert run.mean_rewards[-5000:].mean() > 0.8
 
 
@@ -195,7 +196,7 @@ class TestInput:
         agent = wd.MultiScale(SPACE, horizon=300)
         with pytest.raises(wd.InputError, match=r"reward at t=\d+: .*declare a wider reward_range"):
             wd.run(model, agent, seed=1)
-        assert agent.t == agent._thinker.t
+        assert agent.t == agent._learner_state.t
         wide = wd.MultiScale(SPACE, horizon=300, reward_range=(-9, 9))
         assert wd.run(model, wide, seed=1).steps == 300
 
@@ -261,14 +262,14 @@ class TestTelling:
         assert told.mean("rewards")[-1] < 0.5 * told.mean("transitions")[-1]
         assert agent.memory().shape == (2, model.space.n_pairs)
         told_of = [a for s in range(5) for a in agent.explain(s).actions]
-        scales = agent._thinker.scales
+        experts = agent._learner_state.experts
         for p, action in enumerate(told_of):
             for row, mine in enumerate((action.transition_memory, action.reward_memory)):
-                weights = scales.kernel.world[row] * scales.kernel.pairs[row, p]
+                weights = experts.kernel.overall[row] * experts.kernel.pairs[row, p]
                 assert mine == pytest.approx(weights @ agent.windows / weights.sum())
             counted = [
-                (scales.kernel.world[row] * scales.kernel.pairs[row, p]) @ scales.visits[p]
-                / (scales.kernel.world[row] @ scales.kernel.pairs[row, p])
+                (experts.kernel.overall[row] * experts.kernel.pairs[row, p]) @ experts.visits[p]
+                / (experts.kernel.overall[row] @ experts.kernel.pairs[row, p])
                 for row in (0, 1)
             ]  # fmt: skip
             assert agent.in_memory[p] == round(sum(counted) / 2)
@@ -280,9 +281,10 @@ class TestTelling:
 
 class TestState:
     @pytest.mark.parametrize("name", [
-        "u", "policy", "now", "plays", "limit", "factor", "scales.clock", "scales.world",
-        "scales.cell_count", "scales.ring_cell", "scales.ring_reward", "scales.sums", "allowed",
-        "scales.pairs", "scales.legacy",
+        "u", "policy", "epoch.number", "epoch.start", "epoch.before", "epoch.planned",
+        "epoch.n_samples", "epoch.sample_due", "times", "samples", "plays", "limit", "factor",
+        "allowed", "experts.clock", "experts.overall", "experts.cell_count", "experts.ring_cell",
+        "experts.ring_reward", "experts.sums", "experts.pairs", "experts.discarded",
     ])  # fmt: skip
     def test_damage_is_refused(self, name):
         from windage.agents.state import pack, unpack
@@ -350,7 +352,7 @@ class TestState:
 
         with pytest.raises(KeyboardInterrupt):
             wd.run(model, agent, seed=1, steps=120, progress=stop)
-        assert agent.t == agent._thinker.t == 121
+        assert agent.t == agent._learner_state.t == 121
         rest = wd.run(model, agent, seed=1)
         whole = wd.run(model, wd.MultiScale(SPACE, horizon=300), seed=1)
         assert rest.actions.tolist() == whole.actions[120:].tolist()

@@ -100,7 +100,7 @@ def rounded(seed, rewards, *, actions=0, **options):
         after = (t * actions) % S
         agent.observe(state, 0, reward, after)
         state = after
-    return agent._window.memory.ring["reward"][: len(rewards)].copy()
+    return agent._window.kernel.ring["reward"][: len(rewards)].copy()
 
 
 class TestRounding:
@@ -137,7 +137,7 @@ class TestRounding:
             agent.preload(0, 0, 0.5, 0)
         for _ in range(200):
             agent.observe(0, (agent.act(0), 0)[1], 0.5, 0)
-        past, now = np.split(agent._window.memory.ring["reward"][:400], 2)
+        past, now = np.split(agent._window.kernel.ring["reward"][:400], 2)
         assert 0.3 < np.mean(past == now) < 0.7
         assert now.tolist() == rounded(1, [0.5] * 200).tolist()
 

@@ -20,7 +20,6 @@ from windage.confidence.confidence import ConfidenceRegion, blank_plan
 from windage.confidence.window import Window
 from windage.errors import InputError
 from windage.kernels import evi as kernel
-from windage.kernels.gather import gather, gather_boxes
 
 EXACT = 1e-12
 TOLERANCES = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
@@ -209,10 +208,9 @@ def test_boxes_gathered_from_counts(hashed, seed, monkeypatch):
     eta, reward = rng.choice([0.0, 0.2], P), rng.random(P)
     plan.pairs["root"], plan.pairs["rest"], plan.pairs["half"] = root, rest, eta / 2
     plan.pairs["reward"] = reward
-    plan.pairs["kind"] = np.where(visits > 0, kernel.BOX, kernel.FREE)
+    plan.pairs["kind"] = np.where(visits > 0, kernel.BOUND, kernel.VACUOUS)
     for u in directions(rng, S):
-        gather(window.memory, plan)
-        gather_boxes(window.memory, plan)
+        kernel.arrange(plan, kernel.gather(window.kernel, plan))
         plan.states["order"] = np.arange(S)
         plan.u[:] = u
         for _ in range(2):  # the second time rows are in order already

@@ -10,7 +10,7 @@ import pytest
 
 import windage as wd
 from windage.confidence.radii import Radii
-from windage.kernels.radii import bernstein
+from windage.kernels.confidence import bernstein
 
 COUNTS = (0, 1, 2, 3, 4, 5, 7, 10, 31, 49, 64, 100, 364, 999, 4095, 65_537, 10**6, 10**9)
 SPACES = (

@@ -11,7 +11,6 @@ import pytest
 from windage.confidence import window as module
 from windage.confidence.window import Window
 from windage.errors import InputError, ModelError, StateError
-from windage.kernels.memory import CELLS, CHANGED, COUNTED, DROPPED, TAKEN
 from windage.spaces import StateActions
 
 T = 120
@@ -54,8 +53,8 @@ def assert_counts(window, history):
     assert window.visits.tolist() == [visits[pair] for pair in range(pairs)]
     found = window.transitions.toarray()
     assert found.tolist() == [[cells[pair, s] for s in range(states)] for pair in range(pairs)]
-    assert window.memory.clock[CELLS] == len(cells)
-    assert window.memory.counts["distinct"].tolist() == [
+    assert window.kernel.clock["cells"][0] == len(cells)
+    assert window.kernel.counts["distinct"].tolist() == [
         sum(1 for pair_, _ in cells if pair_ == pair) for pair in range(pairs)
     ]
     for pair in range(pairs):
@@ -135,8 +134,8 @@ def test_many_next_states_and_as_many_collisions(storage, width, monkeypatch):
             window.commit()
             assert_counts(window, history)
     if storage == "hash":
-        room = window.memory.cell_mark.size
-        assert window.memory.clock[CELLS] <= window.most_cells <= room // 2
+        room = window.kernel.cells.size
+        assert window.kernel.clock["cells"][0] <= window.most_cells <= room // 2
 
 
 def test_all_history_grows_its_hash_table_and_stops_growing(monkeypatch):
@@ -144,14 +143,14 @@ def test_all_history_grows_its_hash_table_and_stops_growing(monkeypatch):
     monkeypatch.setattr(module, "_BATCH", 4)
     space = StateActions([2, 1, 1])
     window, history = Window(space), []
-    sizes, replaced = [window.memory.cell_mark.size], 0
+    sizes, replaced = [window.kernel.cells.size], 0
     for i in range(200):
-        before = window.memory
+        before = window.kernel
         sample = i % 4, 0.5, (i // 4) % 3
         window.add(*sample)
         history.append(sample)
-        replaced += window.memory is not before
-        sizes.append(window.memory.cell_mark.size)
+        replaced += window.kernel is not before
+        sizes.append(window.kernel.cells.size)
         window.commit()
         assert_counts(window, history)
     assert sizes == sorted(sizes)
@@ -202,8 +201,8 @@ def test_saved_anywhere_and_restored(storage, width, batch, monkeypatch):
                 twin.add(*sample)
             twin.commit()
             assert raw(twin) == raw(window)
-            changed = twin.memory.changed[: twin.memory.clock[CHANGED]]
-            assert sorted(changed) == np.flatnonzero(twin.memory.counts["changed"]).tolist()
+            changed = twin.kernel.changed[: twin.kernel.clock["changed"][0]]
+            assert sorted(changed) == np.flatnonzero(twin.kernel.counts["changed"]).tolist()
             for sample in history[cut + 3 :]:
                 window.add(*sample)
                 twin.add(*sample)
@@ -226,7 +225,7 @@ def test_a_restored_table_has_room_for_the_samples_that_wait(monkeypatch):
     twin = Window(space)
     twin.restore(saved)
     twin.commit()
-    assert twin.memory.clock[CELLS] == 15
+    assert twin.kernel.clock["cells"][0] == 15
     assert twin.most_cells >= 15
 
 
@@ -310,8 +309,8 @@ def test_a_ring_that_would_overflow_is_refused(storage):
     for sample in samples(SPACE, 7, seed=11):
         window.add(*sample)
     saved = window.saved()
-    clock = window.memory.clock
-    assert clock[TAKEN] - clock[DROPPED] == 4
+    clock = window.kernel.clock[0]
+    assert clock["taken"] - clock["dropped"] == 4
     fuller = saved | {
         "clock": saved["clock"] + [1, 0, 0, 0, 0],
         **{name: np.append(saved[name], saved[name][-1:]) for name in saved if "ring" in name},
@@ -325,7 +324,7 @@ def test_a_window_of_another_width_is_refused(storage):
     for sample in samples(SPACE, 20, seed=12):
         window.add(*sample)
     window.commit()
-    assert window.memory.clock[COUNTED] == 20
+    assert window.kernel.clock["counted"][0] == 20
     for width in (5, 7, None):
         with pytest.raises(StateError, match="clock"):
             Window(SPACE, width).restore(window.saved())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import itertools
 import os
 import shutil
@@ -15,13 +16,16 @@ from typing import Any
 import pytest
 
 import windage
+from windage.kernels import jit
 from windage.kernels.jit import _Cache, _Files, compiled
 
 PROGRAM = """
-from windage.kernels.play import uniform_action
+import numpy as np
+from windage.kernels.rollout import Uniform, decide
 from windage.rng import key
-print(sum(uniform_action(key(1, "a"), t, 1000) for t in range(50)))
-print(sum(uniform_action.stats.cache_hits.values()))
+agent = Uniform(np.zeros(1, np.int64), np.full(1, 1000, np.uint64), key(1, "a"))
+print(sum(decide(agent, t, 0) for t in range(50)))
+print(sum(decide.stats.cache_hits.values()))
 """
 
 
@@ -51,6 +55,29 @@ def test_a_change_of_a_callee_in_another_file_is_noticed(tmp_path: Path) -> None
     os.utime(callee, ns=(stamp.st_atime_ns, stamp.st_mtime_ns))  # same size, same time
     changed, _ = _run(sources, cache)
     assert changed != first
+
+
+def test_the_key_holds_every_kernel_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Which files a kernel builds on depends on the types it is compiled for: so it is all."""
+    kernels = tmp_path / "kernels"
+    shutil.copytree(Path(jit.__file__).parent, kernels, ignore=shutil.ignore_patterns("*pycache*"))
+    monkeypatch.setattr(jit, "__file__", str(kernels / "jit.py"))
+    key = jit._sources.__wrapped__
+    known = {key()}
+    for path in sorted(kernels.glob("*.py")):
+        text = path.read_bytes()
+        path.write_bytes(text + b"# more\n")
+        assert key() not in known
+        known.add(key())
+        path.write_bytes(text)
+    (kernels / "another.py").write_bytes(b"")
+    assert key() not in known
+    (kernels / "another.py").unlink()
+    assert key() in known
+    assert jit._sources() in known  # of the files themselves
+    assert len(known) == 1 + len(list(kernels.glob("*.py")))
 
 
 class _Turns:
@@ -144,8 +171,37 @@ def test_what_older_sources_left_is_swept_up(tmp_path: Path) -> None:
     assert (newer.load("a"), older.load("a")) == (3, None)
 
 
+def test_an_index_that_names_a_class_that_is_no_more_is_a_new_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Types of arguments are in the index; one of an earlier version, or of a script, is not here."""
+    (tmp_path / "passing.py").write_text("class Kind: pass\nclass Other: pass\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    module = importlib.import_module("passing")
+    files = _Files(str(tmp_path), "kernel", "stamp")
+    files.save(module.Kind(), 1)
+    assert len(files._load_index()) == 1
+    monkeypatch.delattr(module, "Kind")
+    assert files.load("b") is None
+    files.save(module.Other(), 2)
+    monkeypatch.delitem(sys.modules, "passing")
+    (tmp_path / "passing.py").unlink()
+    importlib.invalidate_caches()
+    assert files.load("b") is None
+    files.save("b", 3)
+    assert files.load("b") == 3
+
+
 def _twice(x: Any) -> Any:
     return 2 * x
+
+
+def cached_in(kernel: Any, place: Path) -> Any:
+    """A kernel whose cache is in a place of its own."""
+    kernel._cache = _Cache(kernel.py_func)
+    kernel._cache._cache_file._cache_path = str(place)
+    kernel._cache._cache_file._index_path = str(place / "index.nbi")
+    return kernel
 
 
 @pytest.mark.skipif("NUMBA_DISABLE_JIT" in os.environ, reason="nothing is compiled")
@@ -153,11 +209,7 @@ def test_two_caches_of_one_kernel_keep_the_signatures_apart(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Two processes that have read an empty index, and then compile for different types."""
-    kernels = [compiled(_twice) for _ in range(3)]
-    for kernel in kernels:
-        kernel._cache = _Cache(_twice)
-        kernel._cache._cache_file._cache_path = str(tmp_path)
-        kernel._cache._cache_file._index_path = str(tmp_path / "index.nbi")
+    kernels = [cached_in(compiled(_twice), tmp_path) for _ in range(3)]
     for kernel, x in zip(kernels, (3, 1.5), strict=False):
         with monkeypatch.context() as patch:
             patch.setattr(kernel._cache._cache_file, "_load_index", dict)

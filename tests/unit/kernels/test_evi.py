@@ -11,8 +11,6 @@ from scipy.optimize import linprog
 
 from windage.confidence.confidence import ConfidenceRegion
 from windage.kernels import evi as kernel
-from windage.kernels import order
-from windage.kernels import plan as plans
 from windage.spaces import StateActions
 
 EXACT = 1e-12
@@ -79,6 +77,23 @@ def by_program(p, width, u):
     return -found.fun
 
 
+def in_columns(plan):
+    """The same plan without room for a grid, ready to be swept."""
+    plan = plan._replace(grid=np.empty((0, plan.pairs.size)))
+    kernel.arrange(plan, plan.rows.size)
+    assert plan.answer["lanes"][0] == -1
+    return plan
+
+
+def in_a_grid(plan):
+    """The same plan with room for a grid, filled with what must not matter, ready to be swept."""
+    S, P = plan.u.size, plan.pairs.size
+    plan = plan._replace(grid=np.random.default_rng(S).random((S + 2, P)))
+    kernel.arrange(plan, P * S)  # as if nothing were zero
+    assert plan.answer["lanes"][0] == (plan.pairs["kind"] == kernel.BOUND).sum()
+    return plan
+
+
 def one_pair(p, width, u, reward=0.0, visited=True):
     """A plan in which state 0 has the pair in question and every other state one that is free."""
     S = len(u)
@@ -94,21 +109,34 @@ def one_pair(p, width, u, reward=0.0, visited=True):
     )
     plan = region.as_plan(np.asarray(u, float))
     plan.states["order"] = np.arange(S)
-    plans.transpose(plan)
     return region, plan
 
 
-def three_ways(p, width, u, reward=0.0, visited=True):
-    """The pair's value by the column sweep, by the row, and by the row that is shown to people."""
+def row_value(plan, p, best):
+    """The value of a pair by its row, as policy evaluation finds it."""
+    kernel._cut(plan, plan.pairs[p], best)
+    return kernel._kept(plan, plan.pairs[p], plan.u[best])
+
+
+def all_ways(p, width, u, reward=0.0, visited=True):
+    """The pair's value by columns, by the grid, by its row, and by the row shown to people."""
     region, plan = one_pair(p, width, u, reward, visited)
-    kernel.sweep(plan)
+    lines = in_a_grid(one_pair(p, width, u, reward, visited)[1])
+    plan = in_columns(plan)
+    for one in (plan, lines):
+        kernel.sweep(one)
     best = max(range(len(u)), key=lambda s: (u[s], s))
     shown = region.best_row(0, np.asarray(u, float))
     assert shown.min() >= 0.0
     assert shown.sum() == pytest.approx(1.0, abs=EXACT)
     if visited:
         assert np.abs(shown - p).sum() <= width + EXACT
-    return plan.pairs[0]["value"], kernel.row_value(plan, 0, best), reward + float(shown @ u)
+    return (
+        plan.pairs[0]["value"],
+        lines.pairs[0]["value"],
+        row_value(plan, 0, best),
+        reward + float(shown @ u),
+    )
 
 
 CASES = [
@@ -143,9 +171,9 @@ def test_inner_maximum_of_hand_made_cases(p, width, u):
     """Numbers that doubles hold exactly, so that the program's corners are exact as well."""
     corner, program = by_vertices(p, width, u), by_program(p, width, u)
     assert corner == pytest.approx(program, abs=EXACT)
-    for value in three_ways(p, width, u):
+    for value in all_ways(p, width, u):
         assert value == pytest.approx(corner, abs=EXACT)
-    for value in three_ways(p, width, u, reward=0.75):
+    for value in all_ways(p, width, u, reward=0.75):
         assert value == pytest.approx(0.75 + corner, abs=EXACT)
 
 
@@ -159,7 +187,7 @@ def test_inner_maximum_of_random_rows():
         u = rng.choice([0.0, 1.0, 2.5], S) if case % 2 else 10 * rng.random(S)
         corner = by_vertices(p, width, u)
         assert by_program(p, width, u) == pytest.approx(corner, abs=1e-9)
-        for value in three_ways(p, width, u):
+        for value in all_ways(p, width, u):
             assert value == pytest.approx(corner, abs=EXACT)
 
 
@@ -167,7 +195,7 @@ def test_inner_maximum_of_random_rows():
 def test_a_pair_never_visited_may_do_anything(u):
     """E8: whatever stands in its row of p_hat, and also where the radius is small."""
     for p, width in (([0.0, 0.0], 0.1), ([0.9, 0.1], 0.0), ([np.nan, 7.0], 0.0)):
-        for value in three_ways(p, width, u, reward=1.0, visited=False):
+        for value in all_ways(p, width, u, reward=1.0, visited=False):
             assert value == 1.0 + max(u)
         # the usual inner maximum of the zero row is sub-stochastic: what is not meant
     assert by_vertices([0.5, 0.5], 2.0, u) == max(u)
@@ -178,8 +206,8 @@ def test_a_pair_never_visited_may_do_anything(u):
 def test_sets_that_reach_the_best_state_surely_tie_with_the_whole_simplex(width, u):
     """Not within rounding but exactly: ties between such pairs decide what is played."""
     for p in ([0.3, 0.7], [0.1, 0.9], [0.0, 1.0]):
-        sweep, row, _ = three_ways(p, width, u, reward=0.1)
-        assert sweep == row == 0.1 + max(u)
+        columns, grid, row, _ = all_ways(p, width, u, reward=0.1)
+        assert columns == grid == row == 0.1 + max(u)
 
 
 def random_region(rng, states, most_actions=4, density=0.3, exact=False):
@@ -208,12 +236,12 @@ def test_a_sweep_is_the_maximum_of_its_rows():
             u = rng.random(states) if rng.random() < 0.7 else rng.integers(0, 3, states) * 1.0
             plan = region.as_plan(u)
             plan.states["order"] = np.arange(states)
-            plans.transpose(plan)
+            plan = in_columns(plan)
             low, high = kernel.sweep(plan)
             value, swept = plan.pairs["value"], plan.states["swept"]
             best = max(range(states), key=lambda s: (u[s], s))
             for pair in range(space.n_pairs):
-                assert kernel.row_value(plan, pair, best) == pytest.approx(value[pair], abs=EXACT)
+                assert row_value(plan, pair, best) == pytest.approx(value[pair], abs=EXACT)
                 found = region.reward_upper[pair] + region.best_row(pair, u) @ u
                 assert found == pytest.approx(value[pair], abs=EXACT)
             own = [value[space.offsets[s] : space.offsets[s + 1]] for s in range(states)]
@@ -229,7 +257,7 @@ def test_columns_are_the_rows_turned():
     rng = np.random.default_rng(2)
     region = random_region(rng, 12)
     plan = region.as_plan(np.zeros(12))
-    plans.transpose(plan)
+    plan = in_columns(plan)
     by_row = {
         (p, int(entry["index"])): entry["probability"]
         for p, pair in enumerate(plan.pairs)
@@ -248,7 +276,7 @@ def test_columns_are_the_rows_turned():
 
 @pytest.mark.parametrize("states", [1, 2, 3, 33, 34, 40, 200])
 def test_states_are_sorted_by_value_then_index(states):
-    """Backwards and shuffled orders of more than 33 states run out of cheap moves: heapsort."""
+    """Backwards and shuffled orders of more than 33 states run out of cheap moves: Shell sort."""
     rng = np.random.default_rng(3)
     values = [
         rng.random(states),
@@ -260,14 +288,13 @@ def test_states_are_sorted_by_value_then_index(states):
     for u in values:
         for start in (np.arange(states), np.arange(states)[::-1], rng.permutation(states)):
             expected = sorted(range(states), key=lambda s: (u[s], s))
-            for sort in (order.sort, order._heapsort):
-                found = np.zeros(states, plans.STATE)
-                found["order"] = start
-                sort(u, found)
-                assert found["order"].tolist() == expected
+            found = np.zeros(states, kernel.STATE)
+            found["order"] = start
+            kernel._sort(u, found)
+            assert found["order"].tolist() == expected
 
 
-def test_a_sweep_from_an_order_that_needs_the_heap():
+def test_a_sweep_from_an_order_that_needs_long_strides():
     rng = np.random.default_rng(4)
     region = random_region(rng, 60, most_actions=2, density=0.1)
     u = -np.arange(60) / 60
@@ -275,7 +302,7 @@ def test_a_sweep_from_an_order_that_needs_the_heap():
     for start in (np.arange(60), np.arange(60)[::-1]):
         plan = region.as_plan(u)
         plan.states["order"] = start
-        plans.transpose(plan)
+        plan = in_columns(plan)
         found.append((*kernel.sweep(plan), plan.pairs["value"].tolist()))
         assert plan.states["order"].tolist() == list(range(59, -1, -1))
     assert found[0] == found[1]
@@ -286,7 +313,7 @@ def planned(region, slack, pruned, quick=True, epsilon=1e-9):
     if pruned:
         kernel.prune(plan, slack)
         plan.pairs["entries"][plan.pairs["kind"] == kernel.LEFT_OUT] = 0
-    plans.transpose(plan)
+    plan = in_columns(plan)
     assert kernel.solve(plan, epsilon, quick, 5000)
     tied = plan.pairs["value"] >= plan.states["swept"][region.space.state_of] - slack
     return plan, tied
@@ -348,11 +375,11 @@ def test_solve_stops_at_the_first_sweep_that_passes():
                     break
                 u = new - new.min()
             plan = region.as_plan(np.zeros(space.n_states))
-            plans.transpose(plan)
+            plan = in_columns(plan)
             assert kernel.solve(plan, epsilon, False, 10_000)
-            assert plan.answer[kernel.SWEEPS] == sweeps
-            assert plan.answer[kernel.GAIN] == pytest.approx(max(new - u), abs=1e-12)
-            assert plan.answer[kernel.SPAN] == pytest.approx(max(u), abs=1e-11)
-            assert plan.answer[kernel.GAP] == pytest.approx(np.ptp(new - u), abs=1e-12)
+            assert plan.answer["sweeps"][0] == sweeps
+            assert plan.answer["gain"][0] == pytest.approx(max(new - u), abs=1e-12)
+            assert plan.answer["span"][0] == pytest.approx(max(u), abs=1e-11)
+            assert plan.answer["gap"][0] == pytest.approx(np.ptp(new - u), abs=1e-12)
             assert plan.u == pytest.approx(u, abs=1e-11)
             assert plan.pairs["value"] == pytest.approx(values, abs=1e-11)

@@ -18,7 +18,7 @@ from windage.confidence import window as module
 from windage.confidence.confidence import blank_plan
 from windage.confidence.window import Window
 from windage.kernels import evi, posterior
-from windage.kernels.memory import add, commit
+from windage.kernels.window import HashedWindow, commit, take
 from windage.rng import key
 
 pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered")  # whole numbers wrap
@@ -33,20 +33,20 @@ FALSE_ALARM = 1e-6  # of a whole test
 
 
 def remembered():
-    memory = Window(SPACE, 100).memory
+    window = Window(SPACE, 100).kernel
     for pair, row in enumerate(COUNTS):
         for s, n in enumerate(row):
             for _ in range(n):
-                add(memory, pair, SUMS[pair] / row.sum(), s)
-    commit(memory)
-    return memory
+                take(window, pair, SUMS[pair] / row.sum(), s)
+    commit(window)
+    return window
 
 
-def drawn(memory, t, seed=3, left_out=()):
+def drawn(window, t, seed=3, left_out=()):
     plan = blank_plan(SPACE, SPACE.n_pairs * S)
-    plan.pairs["kind"] = evi.FREE
+    plan.pairs["kind"] = evi.VACUOUS
     plan.pairs["kind"][list(left_out)] = evi.LEFT_OUT
-    posterior.draw_policy(memory, plan, key(seed, "test"), t, t, PRIOR)
+    posterior.draw_policy(window, plan, key(seed, "test"), t, t, PRIOR)
     rows = np.full((SPACE.n_pairs, S), np.nan)
     for p, pair in enumerate(plan.pairs):
         for entry in plan.rows[pair["row"] : pair["row"] + pair["entries"]]:
@@ -113,8 +113,8 @@ def violations(shares):
 def shares():
     """Many draws as shares of each law: the even spread over a row is taken off again."""
     with np.errstate(over="ignore"):
-        memory = remembered()
-        all_drawn = [drawn(memory, t)[1:] for t in range(1, DRAWS + 1)]
+        window = remembered()
+        all_drawn = [drawn(window, t)[1:] for t in range(1, DRAWS + 1)]
     rewards = np.array([r for r, _ in all_drawn])
     rows = (np.array([p for _, p in all_drawn]) - posterior.SPREAD / S) / (1 - posterior.SPREAD)
     return [rows[:, pair].clip(0.0) for pair in range(SPACE.n_pairs)] + [
@@ -165,37 +165,37 @@ def test_single_probabilities_have_the_law_of_beta(shares):
 
 
 def test_rows_are_distributions_with_every_state_possible():
-    memory = remembered()
+    window = remembered()
     for t in range(1, 100):
-        _, rewards, rows = drawn(memory, t)
+        _, rewards, rows = drawn(window, t)
         assert rows.sum(axis=1) == pytest.approx(np.ones(4), abs=1e-12)
         assert (rows >= posterior.SPREAD / S).all()
         assert ((rewards >= 0) & (rewards <= 1)).all()
 
 
 def test_rewards_outside_the_unit_interval_count_as_its_ends():
-    memory = remembered()
+    window = remembered()
     for reward in (9.0, 9.0, -40.0):
-        add(memory, 1, reward, 0)
-    commit(memory)
-    drawn_means = [drawn(memory, t)[1][1] for t in range(1, 201)]
+        take(window, 1, reward, 0)
+    commit(window)
+    drawn_means = [drawn(window, t)[1][1] for t in range(1, 201)]
     law = stats.beta(1, 4)  # three visits, mean below 0: no success
     assert stats.kstest(drawn_means, law.cdf).pvalue > FALSE_ALARM
 
 
 def test_draws_are_addressed(monkeypatch):
     """By seed, t and pair: not by how counts are stored, nor by which other pairs take part."""
-    memory = remembered()
-    _, rewards, rows = drawn(memory, 5)
-    again = drawn(memory, 5)
+    window = remembered()
+    _, rewards, rows = drawn(window, 5)
+    again = drawn(window, 5)
     assert rewards.tolist() == again[1].tolist()
     assert rows.tolist() == again[2].tolist()
-    for other in (drawn(memory, 6), drawn(memory, 5, seed=4)):
+    for other in (drawn(window, 6), drawn(window, 5, seed=4)):
         assert not np.intersect1d(other[1], rewards).size
         assert not np.intersect1d(other[2], rows).size
     monkeypatch.setattr(module, "_CELLS", 0)
     hashed = remembered()
-    assert hashed.hashed
+    assert isinstance(hashed, HashedWindow)
     assert drawn(hashed, 5)[2].tolist() == rows.tolist()
     _, fewer_rewards, fewer = drawn(hashed, 5, left_out=[0])
     assert fewer[1:].tolist() == rows[1:].tolist()
@@ -206,15 +206,15 @@ def test_draws_are_addressed(monkeypatch):
 @pytest.mark.parametrize("left_out", [(), (0,), (1,)])
 def test_the_policy_is_the_best_of_the_drawn_model(left_out):
     """Within eps = 1/sqrt(t), among the pairs that take part; not every policy would be."""
-    memory = remembered()
+    window = remembered()
     clear = 0
     for t in range(10**10, 10**10 + 25):
-        plan, rewards, rows = drawn(memory, t, left_out=left_out)
+        plan, rewards, rows = drawn(window, t, left_out=left_out)
         policy = plan.states["greedy"]
         kept = [pair for pair in range(SPACE.n_pairs) if pair not in left_out]
         space = wd.StateActions(np.bincount(SPACE.state_of[kept]))
         best = wd.MDP(space, rewards[kept], rows[kept]).solve().gain
-        assert plan.answer[evi.GAIN] == pytest.approx(best, abs=1e-5 + 1e-9)
+        assert plan.answer["gain"][0] == pytest.approx(best, abs=1e-5 + 1e-9)
         assert SPACE.state_of[policy].tolist() == [0, 1, 2]
         assert not set(policy.tolist()) & set(left_out)
         one = wd.StateActions([1] * S)

@@ -11,10 +11,8 @@ from tests.unit.kernels.test_random import literal_mix
 from windage.confidence import window as module
 from windage.confidence.confidence import blank_plan
 from windage.confidence.window import Window
-from windage.kernels import memory as kernel
-from windage.kernels.gather import gather
-from windage.kernels.memory import CELLS, CHANGED, COUNTED, DROPPED, TAKEN
-from windage.kernels.plan import BOUND, FREE, LEFT_OUT, spread
+from windage.kernels import window as kernel
+from windage.kernels.evi import BOUND, LEFT_OUT, VACUOUS, gather
 from windage.spaces import StateActions
 
 pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered")  # whole numbers wrap
@@ -27,40 +25,44 @@ def storage(request, monkeypatch):
     return request.param
 
 
-def cells_of(memory):
+def times_of(window):
+    return tuple(int(window.clock[name][0]) for name in ("taken", "counted", "dropped"))
+
+
+def cells_of(window):
     """The counts as they lie, by (pair, state)."""
-    return hashed_cells(memory) if memory.hashed else listed_cells(memory)
+    return hashed_cells(window) if isinstance(window, kernel.HashedWindow) else listed_cells(window)
 
 
-def home(memory, pair, state):
-    return literal_mix((pair + 1) * memory.n_states + state) % memory.cell_mark.size
+def home(window, pair, state):
+    return literal_mix((pair + 1) * window.sources.size + state) % window.cells.size
 
 
-def hashed_cells(memory):
+def hashed_cells(window):
     """Every cell must lie where a search from its home finds it: no gap on the way."""
     found = {}
-    for slot in np.flatnonzero(memory.cell_mark).tolist():
-        pair, state = int(memory.cell_mark[slot]) - 1, int(memory.cell_state[slot])
-        place = home(memory, pair, state)
+    for slot in np.flatnonzero(window.cells["mark"]).tolist():
+        pair, state = int(window.cells["mark"][slot]) - 1, int(window.cells["state"][slot])
+        place = home(window, pair, state)
         while place != slot:
-            assert memory.cell_mark[place] != 0
-            place = (place + 1) % memory.cell_mark.size
+            assert window.cells["mark"][place] != 0
+            place = (place + 1) % window.cells.size
         assert (pair, state) not in found
-        found[pair, state] = int(memory.cell_count[slot])
-    assert not memory.cell_count[memory.cell_mark == 0].any()
+        found[pair, state] = int(window.cells["count"][slot])
+    assert not window.cells["count"][window.cells["mark"] == 0].any()
     return found
 
 
-def listed_cells(memory):
+def listed_cells(window):
     """Every pair's list is dense, and each of its states knows its place in it."""
-    S, found = memory.n_states, {}
-    for pair, count in enumerate(memory.counts):
+    S, found = window.sources.size, {}
+    for pair, count in enumerate(window.counts):
         for i in range(count["distinct"]):
-            state = int(memory.cell_state[pair * S + i])
-            assert memory.cell_mark[pair * S + state] == i + 1
-            found[pair, state] = int(memory.cell_count[pair * S + state])
-    assert np.count_nonzero(memory.cell_mark) == len(found)
-    assert np.count_nonzero(memory.cell_count) == len(found)
+            state = int(window.cells["state"][pair * S + i])
+            assert window.cells["mark"][pair * S + state] == i + 1
+            found[pair, state] = int(window.cells["count"][pair * S + state])
+    assert np.count_nonzero(window.cells["mark"]) == len(found)
+    assert np.count_nonzero(window.cells["count"]) == len(found)
     return found
 
 
@@ -69,39 +71,39 @@ def test_ring_and_counts_step_by_step(storage, width):
     """Samples in the order they came; the counts are those of the samples the clock says."""
     space = StateActions([2, 1, 1])
     S = space.n_states
-    memory = Window(space, width).memory
+    window = Window(space, width).kernel
     rng = np.random.default_rng(0)
     history = []
     for step in range(120):
         sample = int(rng.integers(4)), float(rng.random()), int(rng.integers(S))
-        kernel.add(memory, *sample)
+        kernel.take(window, *sample)
         history.append(sample)
         if rng.random() < 0.3:
-            kernel.commit(memory)
-            assert memory.clock[COUNTED] == step + 1
-        taken, counted, dropped = memory.clock[[TAKEN, COUNTED, DROPPED]]
+            kernel.commit(window)
+            assert window.clock["counted"][0] == step + 1
+        taken, counted, dropped = times_of(window)
         assert taken == step + 1
         assert dropped == max(0, counted - width)
-        assert taken - dropped < memory.ring.size  # the next sample overwrites none in use
+        assert taken - dropped < window.ring.size  # the next sample overwrites none in use
         for i in range(dropped, taken):
-            sample = memory.ring[i % memory.ring.size]
+            sample = window.ring[i % window.ring.size]
             assert (sample["pair"], sample["reward"], sample["after"]) == history[i]
         expected = Counter((pair, after) for pair, _, after in history[dropped:counted])
-        assert cells_of(memory) == expected
-        assert memory.clock[CELLS] == len(expected)
+        assert cells_of(window) == expected
+        assert window.clock["cells"][0] == len(expected)
 
 
 def test_all_history_needs_a_ring_of_waiting_samples_only(storage, monkeypatch):
     monkeypatch.setattr(module, "_BATCH", 3)
     space = StateActions([1, 1])
-    memory = Window(space).memory
+    window = Window(space).kernel
     for i in range(20):
-        kernel.add(memory, i % 2, 0.5, (i // 2) % 2)
-    assert memory.ring.size == 3
-    assert memory.clock[[TAKEN, COUNTED, DROPPED]].tolist() == [20, 18, 18]
-    kernel.commit(memory)
-    assert memory.clock[[TAKEN, COUNTED, DROPPED]].tolist() == [20, 20, 20]
-    assert cells_of(memory) == {(0, 0): 5, (0, 1): 5, (1, 0): 5, (1, 1): 5}
+        kernel.take(window, i % 2, 0.5, (i // 2) % 2)
+    assert window.ring.size == 3
+    assert times_of(window) == (20, 18, 18)
+    kernel.commit(window)
+    assert times_of(window) == (20, 20, 20)
+    assert cells_of(window) == {(0, 0): 5, (0, 1): 5, (1, 0): 5, (1, 1): 5}
 
 
 def crowded(monkeypatch):
@@ -110,10 +112,10 @@ def crowded(monkeypatch):
     Six have their home in the last two slots and run over the end of the table.
     """
     monkeypatch.setattr(module, "_CELLS", 0)
-    memory = Window(StateActions([1] * 8), 3).memory
-    assert memory.cell_mark.size == 16
-    wide = memory._replace(
-        counts=np.zeros(50, kernel.COUNT), changed=np.zeros(50, memory.changed.dtype)
+    window = Window(StateActions([1] * 8), 3).kernel
+    assert window.cells.size == 16
+    wide = window._replace(
+        counts=np.zeros(50, kernel.COUNT), changed=np.zeros(50, window.changed.dtype)
     )
     every = [(pair, state) for pair in range(50) for state in range(8)]
     last = [cell for cell in every if home(wide, *cell) >= 14][:6]
@@ -122,66 +124,66 @@ def crowded(monkeypatch):
 
 def test_the_hash_table_survives_any_order_of_adding_and_removing(monkeypatch):
     """Few homes and many cells: long runs across the end, gaps closed in all places."""
-    memory, cells = crowded(monkeypatch)
+    window, cells = crowded(monkeypatch)
     rng = np.random.default_rng(1)
     counts: Counter[tuple[int, int]] = Counter()
     most = 0
     for _ in range(1500):
         cell = cells[int(rng.integers(len(cells)))]
         by = -1 if counts[cell] > 0 and rng.random() < 0.55 else 1
-        kernel._count_hashed(memory, np.uint64(cell[0]), cell[1], by)
+        kernel._count_hashed(window, np.uint64(cell[0]), cell[1], by)
         counts[cell] += by
         counts += Counter()  # forget what is back at zero
-        assert cells_of(memory) == counts
-        assert memory.clock[CELLS] == len(counts)
+        assert cells_of(window) == counts
+        assert window.clock["cells"][0] == len(counts)
         most = max(most, len(counts))
     assert most == 10
     per_pair = Counter(pair for pair, _ in counts)
-    assert memory.counts["distinct"].tolist() == [per_pair[pair] for pair in range(50)]
+    assert window.counts["distinct"].tolist() == [per_pair[pair] for pair in range(50)]
 
 
 def test_refilling_a_hash_table_keeps_every_cell(monkeypatch):
-    memory, cells = crowded(monkeypatch)
+    window, cells = crowded(monkeypatch)
     pairs, states = np.array(cells).T
     times = np.arange(1, 11)
-    kernel.refill(memory, pairs, states, times)
-    assert cells_of(memory) == dict(zip(cells, times.tolist(), strict=True))
-    assert memory.clock[CELLS] == 10
+    kernel.refill(window, pairs, states, times)
+    assert cells_of(window) == dict(zip(cells, times.tolist(), strict=True))
+    assert window.clock["cells"][0] == 10
     per_pair = Counter(pairs.tolist())
-    assert memory.counts["distinct"].tolist() == [per_pair[pair] for pair in range(50)]
+    assert window.counts["distinct"].tolist() == [per_pair[pair] for pair in range(50)]
 
 
 def test_refilling_lists_keeps_every_cell():
-    memory = Window(StateActions([2, 1, 1]), 9).memory
+    window = Window(StateActions([2, 1, 1]), 9).kernel
     pairs, states, times = np.array([[0, 0, 2, 3, 3], [2, 0, 1, 0, 2], [4, 1, 2, 1, 1]])
-    kernel.refill(memory, pairs, states, times)
-    assert cells_of(memory) == {(0, 2): 4, (0, 0): 1, (2, 1): 2, (3, 0): 1, (3, 2): 1}
+    kernel.refill(window, pairs, states, times)
+    assert cells_of(window) == {(0, 2): 4, (0, 0): 1, (2, 1): 2, (3, 0): 1, (3, 2): 1}
 
 
 def test_changed_pairs_are_listed_once_until_settled(storage):
     space = StateActions([2, 1, 1])
-    memory = Window(space, 2).memory
+    window = Window(space, 2).kernel
     for pair in (0, 0, 2):
-        kernel.add(memory, pair, 1.0, 1)
-    assert memory.clock[CHANGED] == 0
-    kernel.commit(memory)
-    assert sorted(memory.changed[: memory.clock[CHANGED]].tolist()) == [0, 2]
-    assert memory.counts["changed"].tolist() == [1, 0, 1, 0]
-    kernel.settle(memory)
-    assert memory.clock[CHANGED] == 0
-    assert not memory.counts["changed"].any()
-    kernel.add(memory, 3, 1.0, 1)  # pair 0 is forgotten: that is a change as well
-    kernel.commit(memory)
-    assert sorted(memory.changed[: memory.clock[CHANGED]].tolist()) == [0, 3]
+        kernel.take(window, pair, 1.0, 1)
+    assert window.clock["changed"][0] == 0
+    kernel.commit(window)
+    assert sorted(window.changed[: window.clock["changed"][0]].tolist()) == [0, 2]
+    assert window.counts["changed"].tolist() == [1, 0, 1, 0]
+    kernel.settle(window)
+    assert window.clock["changed"][0] == 0
+    assert not window.counts["changed"].any()
+    kernel.take(window, 3, 1.0, 1)  # pair 0 is forgotten: that is a change as well
+    kernel.commit(window)
+    assert sorted(window.changed[: window.clock["changed"][0]].tolist()) == [0, 3]
 
 
 def test_means_are_of_the_window_and_zero_without_visits(storage):
-    memory = Window(StateActions([1, 1]), 3).memory
+    window = Window(StateActions([1, 1]), 3).kernel
     for reward in (0.25, 0.5, 1.0, 0.75):
-        kernel.add(memory, 1, reward, 0)
-    kernel.commit(memory)
-    assert kernel.mean(memory, 1) == 0.75
-    assert kernel.mean(memory, 0) == 0.0
+        kernel.take(window, 1, reward, 0)
+    kernel.commit(window)
+    assert kernel.r_hat(window.counts[1]) == 0.75
+    assert kernel.r_hat(window.counts[0]) == 0.0
 
 
 def test_gather_writes_p_hat_of_the_wanted_pairs(storage):
@@ -189,14 +191,13 @@ def test_gather_writes_p_hat_of_the_wanted_pairs(storage):
     S = space.n_states
     rng = np.random.default_rng(2)
     history = [(int(rng.integers(6)), 0.5, int(rng.integers(S))) for _ in range(40)]
-    memory = Window(space, 30).memory
+    window = Window(space, 30).kernel
     for sample in history:
-        kernel.add(memory, *sample)
-    kernel.commit(memory)
+        kernel.take(window, *sample)
+    kernel.commit(window)
     plan = blank_plan(space, 28)
-    plan.pairs["kind"] = [BOUND, LEFT_OUT, BOUND, FREE, BOUND, BOUND, BOUND]
-    gather(memory, plan)  # the last pair was never visited
-    spread(plan)
+    plan.pairs["kind"] = [BOUND, LEFT_OUT, BOUND, VACUOUS, BOUND, BOUND, BOUND]
+    entries = gather(window, plan)  # the last pair was never visited
     visits = Counter(pair for pair, _, _ in history[-30:])
     cells = Counter((pair, after) for pair, _, after in history[-30:])
     end = 0
@@ -208,3 +209,4 @@ def test_gather_writes_p_hat_of_the_wanted_pairs(storage):
         expected = {s: n * (1.0 / visits[p]) for (p_, s), n in cells.items() if p_ == p}
         assert found == (expected if pair["kind"] == BOUND else {})
         assert len(found) == pair["entries"]
+    assert entries == end

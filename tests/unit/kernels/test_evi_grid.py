@@ -5,24 +5,19 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.unit.kernels.test_evi import random_region
-from windage.confidence.confidence import ConfidenceRegion, blank_plan
-from windage.kernels import evi, grid
-from windage.kernels import plan as plans
+from tests.unit.kernels.test_evi import in_a_grid, in_columns, random_region
+from windage.confidence.confidence import ConfidenceRegion, blank_plan, has_grid
+from windage.kernels import evi
 from windage.spaces import StateActions
 
 
 def both(region, u):
     """The same region on columns and on a grid."""
-    found = []
-    for lay in (plans.transpose, grid.lay):
-        plan = region.as_plan(u)
+    columns, lines = in_columns(region.as_plan(u)), in_a_grid(region.as_plan(u))
+    for plan in (columns, lines):
         plan.states["order"] = np.arange(u.size)
-        lay(plan)
-        found.append(plan)
-    assert found[0].answer[plans.GRID] == 0.0
-    assert found[1].answer[plans.GRID] == 1 + (region.width < 2.0).sum()
-    return found
+    assert lines.answer["lanes"][0] == (region.width < 2.0).sum()
+    return columns, lines
 
 
 def rows_of(plan):
@@ -62,52 +57,56 @@ def test_solutions_are_equal_to_the_last_bit(quick):
         columns, lines = both(region, rng.random(12))
         for plan in (columns, lines):
             assert evi.solve(plan, 1e-9, quick, 5000)
-        assert columns.answer[:4].tolist() == lines.answer[:4].tolist()
+        assert columns.answer[0].item()[:4] == lines.answer[0].item()[:4]
         assert columns.u.tolist() == lines.u.tolist()
         assert columns.pairs["value"].tolist() == lines.pairs["value"].tolist()
-        most = max(most, int(lines.answer[plans.SWEEPS]))
-    assert most > evi.PLAIN_SWEEPS  # policies were evaluated, by rows picked up from the grid
+        most = max(most, int(lines.answer["sweeps"][0]))
+    assert most > evi.PLAIN_SWEEPS  # policies were evaluated, by rows
 
 
 def test_sets_that_just_reach_the_best_state_put_all_mass_there():
     for p, half in ((0.7, 0.30000000000000004), (0.9, 0.09999999999999998), (0.75, 0.25)):
         for u in ([0.0, 0.1], [0.3, 0.7], [0.2, 1 / 3]):
             plan = blank_plan(StateActions([1, 1]), 4)
-            plan.pairs["kind"], plan.pairs["half"], plan.pairs["reward"] = plans.BOUND, half, 0.1
+            plan.pairs["kind"], plan.pairs["half"], plan.pairs["reward"] = evi.BOUND, half, 0.1
             plan.u[:], plan.states["order"] = u, [0, 1]
-            plan.answer[plans.GRID] = 3.0
+            plan.answer["lanes"] = 2
             plan.pairs["lane"] = [0, 1]
             plan.grid[:2] = [[1 - p] * 2, [p] * 2]
             evi.sweep(plan)
             assert plan.pairs["value"].tolist() == [0.1 + max(u)] * 2
 
 
-def test_what_was_on_the_grid_before_is_gone():
-    rng = np.random.default_rng(4)
-    plan = random_region(rng, 9, density=0.9).as_plan(np.zeros(9))
-    plan.grid[:] = rng.random(plan.grid.shape)
-    before = rows_of(plan)
-    grid.lay(plan)
-    grid.pick_up(plan)
-    assert rows_of(plan) == before
-
-
-def test_rows_come_back_from_the_grid():
-    region = random_region(np.random.default_rng(3), 9, density=0.6)
-    columns, lines = both(region, np.zeros(9))
-    before = rows_of(lines)
-    lines.rows["index"] = lines.rows["probability"] = -1
-    grid.pick_up(lines)
-    plans.spread(columns)
-    assert rows_of(lines) == rows_of(columns) == before
+@pytest.mark.parametrize("density", [0.2, 0.6, 0.9])
+def test_the_grid_holds_the_rows_and_nothing_of_before(density):
+    """A lane for every pair whose set is a ball, in their order; the rows stay as they are."""
+    region = random_region(np.random.default_rng(4), 9, density=density)
+    before = rows_of(region.as_plan(np.zeros(9)))
+    lines = in_a_grid(region.as_plan(np.zeros(9)))
+    assert rows_of(lines) == before
+    n = int(lines.answer["lanes"][0])
+    lanes = lines.pairs["lane"][:n].tolist()
+    assert lanes == np.flatnonzero(region.width < 2.0).tolist()
+    assert n < region.space.n_pairs
+    held = [
+        [(s, float(x)) for s, x in enumerate(lines.grid[:9, k]) if x != 0.0] for k in range(n)
+    ]
+    assert held == [before[p] for p in lanes]
+    evi.sweep(lines)
+    evi.evaluate(lines)
+    assert rows_of(lines) == before
 
 
 def test_a_grid_is_for_rows_with_few_zeros():
     space = StateActions.uniform(16, 2)
     for entries, used in ((64, True), (63, False)):
         plan = blank_plan(space, entries)
-        assert (plan.grid.size > 0) == grid.fits(plan, entries) == used
-        assert not grid.fits(blank_plan(space, 64), 63)
-    assert blank_plan(space, 512, boxes=True).grid.size == 0
+        evi.arrange(plan, entries)
+        assert (plan.grid.size > 0) == (plan.answer["lanes"][0] >= 0) == used
+        assert has_grid(16 * 32, entries) == used
+    plan = blank_plan(space, 64)  # with room for a grid, and not enough to put there
+    evi.arrange(plan, 63)
+    assert plan.answer["lanes"][0] == -1
+    assert not hasattr(blank_plan(space, 512, boxes=True), "grid")
     large = StateActions.uniform(1025, 1)  # over a million cells
     assert blank_plan(large, 1025 * 1025 // 4).grid.size == 0

@@ -16,7 +16,7 @@ import pytest
 from windage.confidence import window as module
 from windage.confidence.window import Window, as_restarts
 from windage.errors import InputError, StateError
-from windage.kernels.memory import CELLS, CHANGED, RESTARTS, settle, variance
+from windage.kernels.window import settle, variance
 from windage.spaces import StateActions
 
 T = 90
@@ -63,7 +63,7 @@ def remembered(history, width, restarts, ahead=0):
 
 
 def squares(window):
-    return window.memory.counts["squares"] + window.memory.counts["squares_lost"]
+    return window.kernel.counts["squares"] + window.kernel.counts["squares_lost"]
 
 
 def assert_recount(window, history, ahead=0):
@@ -74,12 +74,12 @@ def assert_recount(window, history, ahead=0):
     assert window.visits.tolist() == [visits[pair] for pair in range(pairs)]
     found = window.transitions.toarray()
     assert found.tolist() == [[cells[pair, s] for s in range(states)] for pair in range(pairs)]
-    memory = window.memory
-    assert memory.clock[CELLS] == len(cells)
-    assert memory.sources.tolist() == [
+    kernel = window.kernel
+    assert kernel.clock["cells"][0] == len(cells)
+    assert kernel.sources.tolist() == [
         sum(1 for _, after in cells if after == s) for s in range(states)
     ]
-    assert memory.counts["distinct"].tolist() == [
+    assert kernel.counts["distinct"].tolist() == [
         sum(1 for pair_, _ in cells if pair_ == pair) for pair in range(pairs)
     ]
     for pair in range(pairs):
@@ -88,8 +88,8 @@ def assert_recount(window, history, ahead=0):
         assert abs(window.rewards[pair] - total) <= 1e-12 * max(1.0, abs(total))
         expected = square if window.squares else 0.0
         assert abs(squares(window)[pair] - expected) <= 1e-12 * max(1.0, expected)
-    changed = memory.changed[: memory.clock[CHANGED]].tolist()
-    assert sorted(changed) == np.flatnonzero(memory.counts["changed"]).tolist()
+    changed = kernel.changed[: kernel.clock["changed"][0]].tolist()
+    assert sorted(changed) == np.flatnonzero(kernel.counts["changed"]).tolist()
 
 
 @pytest.mark.parametrize("restarts", SCHEDULES, ids=str)
@@ -102,7 +102,7 @@ def test_counts_sums_and_squares_at_every_t(storage, width, restarts):
         history.append(sample)
         window.commit()
         assert_recount(window, history)
-    assert window.memory.clock[RESTARTS] == sum(r <= T + 1 for r in restarts)
+    assert window.kernel.clock["restarts"][0] == sum(r <= T + 1 for r in restarts)
 
 
 @pytest.mark.parametrize("restarts", SCHEDULES[1:], ids=str)
@@ -139,7 +139,7 @@ def test_samples_of_the_time_before(storage, ahead, width, restarts, monkeypatch
             window.commit()
             assert_recount(window, history, min(ahead, i + 1))
     assert window.ahead == ahead
-    assert window.memory.clock[RESTARTS] == len(restarts)
+    assert window.kernel.clock["restarts"][0] == len(restarts)
 
 
 def test_the_sample_of_the_restart_is_the_first_that_counts(storage):
@@ -164,11 +164,11 @@ def test_who_reads_changes_learns_of_all_that_a_restart_wiped(storage):
         window.add(*sample)
         if rng.random() < 0.2:
             window.commit()
-            listed = window.memory.changed[: window.memory.clock[CHANGED]].tolist()
+            listed = window.kernel.changed[: window.kernel.clock["changed"][0]].tolist()
             assert len(set(listed)) == len(listed)
             assert set(np.flatnonzero(window.visits != before)) <= set(listed)
-            settle(window.memory)
-            assert not window.memory.counts["changed"].any()
+            settle(window.kernel)
+            assert not window.kernel.counts["changed"].any()
             before = window.visits
 
 
@@ -223,7 +223,7 @@ def test_variances_by_fractions():
         mine = [Fraction(reward) for pair_, reward, _ in kept if pair_ == pair]
         n = max(1, len(mine))
         exact = sum(x * x for x in mine) / n - (sum(mine) / n) ** 2 if mine else Fraction(0)
-        found = variance(window.memory, pair)
+        found = variance(window.kernel.counts[pair])
         assert found >= 0.0
         assert found == pytest.approx(float(exact), abs=1e-15)
 

@@ -7,9 +7,9 @@ import pytest
 
 import windage as wd
 from tests.models import Weights, random_mdp
-from tests.unit.kernels.test_alias import literal_draw
+from tests.unit.kernels.test_simulator_alias import literal_draw
 from tests.unit.kernels.test_random import literal_uniform, literal_word
-from windage.kernels import world as kernel
+from windage.kernels import simulator as kernel
 from windage.rng import key
 from windage.simulate import world_of
 
@@ -78,10 +78,10 @@ def test_noise_keeps_the_mean_it_was_given(noise):
     model = wd.DriftingMDP.blend(MODELS, wd.schedules.Linear(), horizon=2000, noise=noise)
     world = world_of(model, 4, 1, 2000)
     with np.errstate(over="ignore"):
-        drawn = np.array([kernel.reward(world, t, 0.3, 0.5) for t in range(1, 2001)])
+        drawn = np.array([kernel.reward(world.noise, t, 0.3, 0.5) for t in range(1, 2001)])
         if noise != "gaussian":  # nothing to draw where the mean is an end of [0, 1]
-            assert kernel.reward(world, 1, 0.0, 0.5) == 0.0
-            assert kernel.reward(world, 1, 1.0, 0.5) == 1.0
+            assert kernel.reward(world.noise, 1, 0.0, 0.5) == 0.0
+            assert kernel.reward(world.noise, 1, 1.0, 0.5) == 1.0
             assert drawn.min() >= 0
             assert drawn.max() <= 1
     assert abs(drawn.mean() - 0.3) <= 5.5 * drawn.std() / np.sqrt(drawn.size) + 1e-15

@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from windage.kernels import alias
+from windage.kernels import simulator
 from windage.models.mdp import Cells
 from windage.models.source import alias_table
 
@@ -83,7 +83,7 @@ def test_draws_are_exact_where_they_change():
     table = tabulate([*ROWS, *(rng.dirichlet(np.full(n, 0.3)) for n in (7, 300, 3000))])
     for row in range(table.rows.size - 1):
         for u in draws_near_the_cuts(table, row):
-            assert alias.draw(table, np.uint64(row), np.uint64(u)) == literal_draw(table, row, u)
+            assert simulator.draw(table, np.uint64(row), np.uint64(u)) == literal_draw(table, row, u)
 
 
 def test_rows_longer_than_sixteen_bits():
@@ -91,7 +91,7 @@ def test_rows_longer_than_sixteen_bits():
     table = tabulate([[0.5, 0.5], rng.dirichlet(np.ones(70_000))])
     assert table.places.max() > 2**16
     for u in rng.integers(0, 2**53, 2000).tolist():
-        assert alias.draw(table, np.uint64(1), np.uint64(u)) == literal_draw(table, 1, u)
+        assert simulator.draw(table, np.uint64(1), np.uint64(u)) == literal_draw(table, 1, u)
 
 
 def test_a_place_is_a_state_where_no_state_is_missing():
@@ -100,6 +100,6 @@ def test_a_place_is_a_state_where_no_state_is_missing():
     assert alias_table(cells).direct
     assert not alias_table(gap).direct
     drawn = {
-        int(alias.draw(alias_table(gap), np.uint64(1), np.uint64(u << 45))) for u in range(256)
+        int(simulator.draw(alias_table(gap), np.uint64(1), np.uint64(u << 45))) for u in range(256)
     }
     assert drawn == {0, 2}
