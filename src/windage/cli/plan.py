@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from windage.cli.models import disconnected
-from windage.cli.rows import file_named, load
-from windage.cli.tables import number, print_table
+from windage.cli.models import disconnected, file_named, load
+from windage.cli.terminal import number, print_table
 from windage.errors import InputError
 
 if TYPE_CHECKING:
