@@ -72,7 +72,7 @@ def test_check_says_what_a_good_file_holds(here, capsys):
     reward = np.abs(np.diff(r, axis=0))[:, used].max(axis=1)
     moved = np.abs(np.diff(p, axis=0)).sum(axis=-1)[:, used].max(axis=1)
     assert rows["states"] == "3"
-    assert rows["actions a state"] == "1-2"
+    assert rows["actions per state"] == "1-2"
     assert rows["pairs"] == "5"
     assert rows["T"] == "50"
     assert rows["changes"] == "49"

@@ -53,7 +53,7 @@ def test_the_list_fits_a_terminal(terminal, columns, most):
         place = lines[start].index(environment.summary.split()[0])
         told = [line[place:].strip() for line in lines[start : start + most]]
         assert environment.summary in " ".join(told), "words are whole and few lines hold them"
-    assert "`windage envs ID` says more of one." in text
+    assert "`windage envs ID` describes one." in text
 
 
 def test_all_about_one_environment(capsys):

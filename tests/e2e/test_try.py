@@ -62,7 +62,7 @@ def test_the_numbers_are_those_of_linear_programs(here, capsys):
     assert rows["share of it"] == f"{paid / rho:.1%}, noise apart"
     assert amount(rows["pseudo-regret"]) == pytest.approx(rho - paid, abs=0.006)
     assert amount(rows["observed regret"]) == pytest.approx(rho - run.rewards.sum(), abs=0.006)
-    assert rows["steps a second"].endswith(" (with the time to load)")
+    assert rows["steps per second"].endswith(" (with the time to load)")
     assert "episodes" not in rows
     assert out.endswith("\npicture: out/riverswim-v0-random.png\n")
     assert png_size("out/riverswim-v0-random.png")[0] == 1200
@@ -153,8 +153,8 @@ def test_a_long_run_is_recorded_coarsely_and_is_as_exact(here, capsys):
         rho - math.fsum(run.mean_rewards), abs=0.006
     )
     assert amount(rows["total reward"]) == run.rewards.sum()
-    assert "load" not in rows["steps a second"]
-    assert amount(rows["steps a second"]) > 1000
+    assert "load" not in rows["steps per second"]
+    assert amount(rows["steps per second"]) > 1000
 
 
 def test_the_same_words_give_the_same_picture(here, capsys):

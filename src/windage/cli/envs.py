@@ -36,10 +36,10 @@ def envs(
         _describe(chosen[0])
     elif sys.stdout.isatty():
         rows = [_cells(one, short=True) for one in chosen]
-        print_table(["id", "S", "A", "what it is"], rows)
-        print("S states, A actions a state. `windage envs ID` says more of one.")
+        print_table(["id", "S", "A", "summary"], rows)
+        print("S states, A actions per state. `windage envs ID` describes one.")
     else:
-        header = ["id", "S x A (pairs)", "T", "B_r", "B_p", "D <=", "what it is"]
+        header = ["id", "S x A (pairs)", "T", "B_r", "B_p", "D <=", "summary"]
         print_table(header, [_cells(one, short=False) for one in chosen])
 
 

@@ -16,7 +16,7 @@ from windage.errors import InputError
 def inspect(
     log: Annotated[Path, typer.Argument(help="A .csv or .parquet file, one line a step.")],
     output: Annotated[
-        Path | None, typer.Option("-o", "--output", help="The page; LOG.html in out if not said.")
+        Path | None, typer.Option("-o", "--output", help="The page; default: LOG.html in out.")
     ] = None,
     columns: Annotated[
         list[str] | None,

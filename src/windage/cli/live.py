@@ -54,7 +54,7 @@ def status(journal: Journal, name: Name = None, html: Html = None, as_json: AsJs
 def explain(
     journal: Journal,
     decision: Annotated[
-        int | None, typer.Option("--decision", metavar="ID", help="Which; the last if not said.")
+        int | None, typer.Option("--decision", metavar="ID", help="Which; default: the last.")
     ] = None,
     name: Name = None,
     html: Html = None,
@@ -279,7 +279,7 @@ def expire(
     journal: Journal,
     decision: Annotated[
         int | None,
-        typer.Option("--decision", metavar="ID", help="Which; the one that waits if not said."),
+        typer.Option("--decision", metavar="ID", help="Which; default: the one that waits."),
     ] = None,
     name: Name = None,
     apply: Annotated[

@@ -73,7 +73,7 @@ def sizes(model: DriftingMDP) -> list[list[str]]:
     space = model.space
     return [
         ["states", number(space.n_states), ""],
-        ["actions a state", action_range(space.counts.tolist()), ""],
+        ["actions per state", action_range(space.counts.tolist()), ""],
         ["pairs", number(space.n_pairs), ""],
         ["T", number(model.horizon), ""],
         ["noise", repr(model.noise).removeprefix("Noise.").removesuffix("()"), ""],

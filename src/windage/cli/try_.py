@@ -90,7 +90,7 @@ def try_(
     ]
     if prior_knowledge or getattr(learner, "told", ()):
         table.append(["given", listed(prior_knowledge)])
-    print_table(["", f"T = {run.steps:,}, seed {seed}"], [*table, ["steps a second", speed]])
+    print_table(["", f"T = {run.steps:,}, seed {seed}"], [*table, ["steps per second", speed]])
     if regret.total < 0:
         print_text(regret.explain())
     if holes:
@@ -135,7 +135,7 @@ class _Pace:
             self._progress(f"playing [{'#' * full}{'.' * (_BAR - full)}] {percent} %")
 
     def speed(self) -> str:
-        """Return the steps a second, in three digits."""
+        """Return the steps per second, in three digits."""
         since, remark = self._first or self._start, ""
         if since == self._now:
             since, remark = self._start, " (with the time to load)"
