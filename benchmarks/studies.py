@@ -17,8 +17,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import windage as wd
-from windage.study.planning import plan
-from windage.study.play import Task
+from windage.study.expand import expand
+from windage.study.task import Task
 
 T = 100_000
 SEEDS = 20
@@ -78,7 +78,7 @@ def _measured(study: wd.Study, folder: Path) -> dict[str, float]:
 
 def _bare(study: wd.Study, threads: int) -> list[float]:
     """Make the same runs without a study, whole seeds first; returns rewards as it lists them."""
-    found = plan(study.spec)
+    found = expand(study.spec)
     tasks = sorted(found.tasks.values(), key=lambda task: task.seed)
     model = wd.envs.make("riverswim", horizon=T)
 

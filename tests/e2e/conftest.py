@@ -1,6 +1,7 @@
 """A folder of its own for every command, and pictures that are looked at but not painted."""
 
 import contextlib
+import sys
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ import windage.report
 from tests.e2e import studies
 from tests.e2e.browser import Visit
 from tests.e2e.chrome import MISSING, find_chrome
+from tests.e2e.terminal import Terminal
 
 
 @pytest.fixture
@@ -90,3 +92,17 @@ def _visits(chromium):
     yield open_page
     for context in contexts:
         context.close()
+
+
+@pytest.fixture
+def terminal(monkeypatch):
+    """Stands in for standard error once it is called: capturing would undo that before the test."""
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.setenv("COLUMNS", "80")
+
+    def opened():
+        made = Terminal()
+        monkeypatch.setattr(sys, "stderr", made)
+        return made
+
+    return opened

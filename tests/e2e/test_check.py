@@ -30,7 +30,7 @@ def test_scene_7_a_model_that_stops_communicating(here, capsys):
     assert said == (
         "mine.npz: does not communicate at t=400..412: no policy leads from s=1 to s=0. "
         "Fix: give an action a way there with positive probability; "
-        "agents may still run, but no guarantee speaks of such a model."
+        "agents may still run, but no guarantee applies to such a model."
     )
 
 
@@ -47,12 +47,12 @@ def test_a_saved_model_that_stops_communicating_is_told_by_its_names(here, capsy
 
 def test_of_many_stretches_five_are_listed_and_the_rest_counted(here, capsys):
     r, p = own_arrays(horizon=100, states=2, actions=1)
-    gone = [10, 20, 21, 30, 40, 50, 60, 70]  # seven stretches, one of them two steps long
+    gone = [10, 20, 21, 30, 40, 50, 60, 70]  # seven intervals, one of them two steps long
     for t in gone:
         p[t - 1, 1] = [0.0, 1.0]
     np.savez("holes.npz", r=r, p=p)
     said = refused(capsys, "check", "holes.npz")
-    assert "in 7 stretches of time, at t=10:" in said
+    assert "in 7 intervals, at t=10:" in said
     assert "at t=20..21:" in said
     assert said.count("no policy leads from s=1 to s=0") == 5
     assert "at t=50:" in said
@@ -72,7 +72,7 @@ def test_check_says_what_a_good_file_holds(here, capsys):
     reward = np.abs(np.diff(r, axis=0))[:, used].max(axis=1)
     moved = np.abs(np.diff(p, axis=0)).sum(axis=-1)[:, used].max(axis=1)
     assert rows["states"] == "3"
-    assert rows["actions a state"] == "1-2"
+    assert rows["actions per state"] == "1-2"
     assert rows["pairs"] == "5"
     assert rows["T"] == "50"
     assert rows["changes"] == "49"

@@ -9,7 +9,8 @@ import pytest
 
 import windage as wd
 from tests.e2e.commands import refused, windage
-from windage.cli import main, tables
+from windage.cli import main
+from windage.cli.terminal import print_table
 
 
 def test_envs_in_a_pipe_has_one_whole_line_an_environment(here):
@@ -52,7 +53,7 @@ def test_the_list_fits_a_terminal(terminal, columns, most):
         place = lines[start].index(environment.summary.split()[0])
         told = [line[place:].strip() for line in lines[start : start + most]]
         assert environment.summary in " ".join(told), "words are whole and few lines hold them"
-    assert "`windage envs ID` says more of one." in text
+    assert "`windage envs ID` describes one." in text
 
 
 def test_all_about_one_environment(capsys):
@@ -106,7 +107,7 @@ def test_envs_as_json(capsys):
 def test_a_terminal_gets_a_drawn_table_with_whole_ids(monkeypatch, capsys):
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
     monkeypatch.setenv("COLUMNS", "60")
-    tables.print_table(["id", "what"], [["two-state-cosine-v0", "[bold] words " * 12]])
+    print_table(["id", "what"], [["two-state-cosine-v0", "[bold] words " * 12]])
     out = capsys.readouterr().out
     assert "two-state-cosine-v0" in out
     assert "[bold]" in out

@@ -73,7 +73,7 @@ def test_counts_radii_values_ties_and_optimism(here, study):
     assert f"seen {played.visits:,} times" in done.stdout
     best = wd.gain_lp(world.at(650)).primal
     agrees = f"at this t {name} is optimal" in done.stdout
-    assert agrees or f"the best earn {best:.4g} a step" in done.stdout
+    assert agrees or f"the optimal gain is {best:.4g}" in done.stdout
     whole = wd.SWUCRL2CW(
         world.space, horizon=T, window=300, widening=0.2, radii="laplace", ties="lowest", seed=5
     )
@@ -123,7 +123,7 @@ def test_what_is_refused(here, study, capsys):
 
 
 def test_a_replay_that_differs_from_what_is_stored_is_none(here, study, capsys):
-    from windage.study.tables import RUN, encode
+    from windage.study.schema import RUN, encode
 
     shutil.copytree(study, "changed")
     key = wd.load_results(study)["key"][6]

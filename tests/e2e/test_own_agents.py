@@ -110,7 +110,7 @@ def test_what_builds_on_acting_alike_is_not_checked_without_it(folder, monkeypat
 def test_an_agent_of_ones_own_is_tried(folder):
     done = windage_here("try", "riverswim", "mine:Careful", "-T", "500", cwd=folder)
     assert done.returncode == 0, done.stderr
-    assert "regret of the path" in done.stdout
+    assert "pseudo-regret" in done.stdout
     assert (folder / "out" / "riverswim-v0-Careful.png").stat().st_size > 1000
 
 

@@ -162,4 +162,4 @@ def test_with_one_state_the_window_is_called_what_it_is(capsys):
     assert main(["plan", *one]) == 0
     out = capsys.readouterr().out
     assert "\nW of the bandit remark  91 " in out
-    assert "W*" not in out.partition("Visits a pair needs")[0]
+    assert "W*" not in out.partition("Visits per pair from")[0]

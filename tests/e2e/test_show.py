@@ -1,18 +1,18 @@
 """`windage show`: tables, pictures, and what is left out because it is long."""
 
-import io
 import os
-import sys
+import time
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import windage as wd
 from tests.e2e.commands import own_arrays, png_size, refused
-from windage.cli import main, oracle, progress, rows
+from windage.cli import main, models
+from windage.cli import show as verb
+from windage.cli.terminal import Progress
 from windage.models.diameters import DiameterBound
 from windage.report import truth_of
 
@@ -48,7 +48,7 @@ def test_show_prints_the_table_and_draws(here, capsys):
     for name, told in (("random", {}), ("myopic", {"problem": model})):
         agent = wd.agents.make(name, model.space, horizon=2000, seed=5, **told)
         part = wd.run(model, agent, seed=5).mean_rewards.sum() / (2000 * float(mean))
-        assert table[f"{name} earns"] == [f"{part:.1%}", "of", "the", "sum", "of", "rho*"]
+        assert table[f"{name} earns"] == [f"{part:.1%}", "of", "the", "optimal", "gain"]
 
 
 def test_show_writes_other_kinds_of_pictures(here, capsys):
@@ -178,8 +178,8 @@ def stream(horizon):
 
 
 def test_what_would_take_long_is_left_out_and_can_be_forced(here, unpainted, capsys, monkeypatch):
-    monkeypatch.setattr(oracle, "_MOST_WORK", 1)
-    monkeypatch.setattr(oracle, "_MOST_MYOPIC_STEPS", 1)
+    monkeypatch.setattr(verb, "_MOST_WORK", 1)
+    monkeypatch.setattr(verb, "_MOST_MYOPIC_STEPS", 1)
     out = printed(capsys, stream(30))
     why = "this drift is no blend, all 30 models would be solved one by one"
     assert f"oracle: left out, {why}; pass --oracle to have it all the same\n" in out
@@ -193,7 +193,7 @@ def test_what_would_take_long_is_left_out_and_can_be_forced(here, unpainted, cap
 
 
 def test_the_myopic_agent_is_left_out_of_long_runs(here, unpainted, capsys, monkeypatch):
-    monkeypatch.setattr(oracle, "_MOST_MYOPIC_STEPS", 10)
+    monkeypatch.setattr(verb, "_MOST_MYOPIC_STEPS", 10)
     out = printed(capsys, "bandit", "-T", "20")
     assert "myopic agent: left out, 20 steps are more than 10; pass --oracle to have" in out
     assert "random earns" in out
@@ -202,7 +202,7 @@ def test_the_myopic_agent_is_left_out_of_long_runs(here, unpainted, capsys, monk
 
 def test_the_limits_are_where_they_are_said_to_be():
     def why(name, **parameters):
-        return oracle.reason_to_skip(wd.envs.make(name, **parameters))
+        return verb.reason_to_skip(wd.envs.make(name, **parameters))
 
     assert not why("riverswim", states=200)
     assert why("riverswim", states=201) == "201 states are more than 200"
@@ -213,13 +213,13 @@ def test_the_limits_are_where_they_are_said_to_be():
         model = wd.DriftingMDP.from_function(
             lambda t: ([0.5, t % 2], [[1.0], [1.0]]), space=space, horizon=horizon
         )
-        assert bool(oracle.reason_to_skip(model)) == skipped
+        assert bool(verb.reason_to_skip(model)) == skipped
 
 
 def test_a_bracket_that_is_open_is_shown_with_both_ends():
     truth = truth_of(wd.envs.make("bandit", horizon=5))
     truth = replace(truth, largest=DiameterBound(2.0, 2.5, 1234, 9))
-    assert ["D max", "2 to 2.5 at t=1,234", ""] in oracle.oracle_rows(truth, {})
+    assert ["D max", "2 to 2.5 at t=1,234", ""] in verb.oracle_rows(truth, {})
 
 
 def test_what_does_not_converge_says_how_to_do_without(here, unpainted, capsys, monkeypatch):
@@ -245,7 +245,7 @@ def test_nothing_to_earn_is_said(here, unpainted, capsys):
 
 
 def test_single_steps_of_a_long_horizon_are_not_looked_at(here, unpainted, capsys, monkeypatch):
-    monkeypatch.setattr(rows, "_MOST_STEPS", 50)
+    monkeypatch.setattr(models, "_MOST_STEPS", 50)
     out = printed(capsys, "riverswim", "-T", "50", "--no-oracle")
     assert "changes            49\n" in out
     assert "left out" not in out
@@ -258,54 +258,65 @@ def test_single_steps_of_a_long_horizon_are_not_looked_at(here, unpainted, capsy
     assert " ".join(out.split("B_r")[1].split()[:2]) == "2.1 2.1"
 
 
-class Terminal(io.StringIO):
-    def isatty(self):
-        return True
-
-
-def screen_after(seen):
-    """What a terminal shows at the end; a new line must hide all of the last."""
-    screen = ""
-    for written in seen.split("\r"):
-        screen = written + screen[len(written) :]
-        assert written.strip() in ("", screen.strip()), "something of the last line is left"
-    return screen
-
-
-def test_progress_is_for_terminals_and_leaves_no_trace(here, unpainted, monkeypatch):
-    terminal = Terminal()
-    monkeypatch.setattr(sys, "stderr", terminal)
+def test_progress_is_for_terminals_and_leaves_no_trace(here, unpainted, terminal):
+    screen = terminal()
     assert main(["show", "bandit", "-T", "20"]) == 0
-    seen = terminal.getvalue()
     stages = [
         "the model", "the variation budgets of 20 steps", "whether it communicates at every t",
         "20 steps of the random agent", "the picture of the drift", "the optimal gain of every t",
         "20 steps of the myopic agent", "the picture of the oracle",
     ]  # fmt: skip
-    places = [seen.index(f"\r{stage} ...") for stage in stages]
+    places = [screen.history.index(f"{stage} ...") for stage in stages]
     assert places == sorted(places)
-    assert "\n" not in seen
-    assert not screen_after(seen).strip(), "the line is wiped"
+    assert all(" ..." in line and "\n" not in line for line in screen.history if line)
+    assert screen.shown == "", "the line is wiped"
+    assert screen.cursor == (0, 0)
+    assert screen.cursor_is_shown
 
 
-def test_a_long_stage_counts_its_seconds(monkeypatch):
-    terminal, clock = Terminal(), iter([0.0, 1.0, 2.0, 3.0])
-    monkeypatch.setattr(sys, "stderr", terminal)
-    line = progress.Progress()
-    monkeypatch.setattr(progress.time, "monotonic", lambda: next(clock))
-    line("a long stage")
-    turns = iter([False, False, False, True])
-    monkeypatch.setattr(line, "_over", SimpleNamespace(wait=lambda seconds: next(turns)))
-    line._tick()
-    assert terminal.getvalue().split("\r")[1:] == [
-        "a long stage ...", "a long stage ... 2 s", "a long stage ... 3 s"
-    ]  # fmt: skip
+def test_a_long_stage_counts_its_seconds(monkeypatch, terminal):
+    screen = terminal()
+    clock = [0.0]
+    monkeypatch.setattr("windage.cli.terminal.time.monotonic", lambda: clock[0])
+    with Progress() as progress:
+        progress("a long stage")
+        for clock[0], shown in [
+            (1.9, "a long stage ..."), (2.0, "a long stage ... 2 s"), (3.0, "a long stage ... 3 s")
+        ]:  # fmt: skip
+            drawn, limit = len(screen.history), time.perf_counter() + 20
+            while len(screen.history) < drawn + 2:  # by itself, a few times a second
+                assert time.perf_counter() < limit
+                time.sleep(0.01)
+            assert screen.shown == shown
+        assert screen.cursor_is_shown
+    assert screen.shown == ""
 
 
-def test_a_refusal_wipes_the_progress_first(here, monkeypatch):
-    terminal = Terminal()
-    monkeypatch.setattr(sys, "stderr", terminal)
+def test_a_refusal_wipes_the_progress_first(here, terminal):
+    screen = terminal()
     assert main(["show", "gone.npz"]) == 2
-    line, _, said = terminal.getvalue().rpartition("\r")
-    assert not screen_after(line).strip()
-    assert said.startswith("windage: gone.npz: there is no such file")
+    assert "the model ..." in screen.history
+    assert screen.shown.startswith("windage: gone.npz: there is no such file")
+    assert "\n" not in screen.shown
+
+
+def test_an_interrupt_wipes_the_progress(here, terminal, monkeypatch):
+    screen = terminal()
+
+    def interrupt(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(wd.envs, "make", interrupt)
+    assert main(["show", "bandit"]) == 130
+    assert "the model ..." in screen.history
+    assert screen.shown == ""
+    assert screen.cursor_is_shown
+
+
+def test_a_line_longer_than_the_terminal_is_cut(monkeypatch, terminal):
+    screen = terminal()
+    monkeypatch.setenv("COLUMNS", "40")
+    with Progress() as progress:
+        progress("a stage with a name that goes on and on and does not end")
+        assert 30 < len(screen.shown) <= 40
+    assert screen.shown == ""

@@ -27,7 +27,7 @@ def test_a_dry_run_shows_what_is_asked_for_and_changes_nothing(here, capsys):
     Path("s.toml").write_text(STUDY.format(horizon=[50, 70], seeds=2))
     assert main(["run", "s.toml", "-o", "out", "--dry-run"]) == 0
     said = capsys.readouterr().out.splitlines()
-    assert said[0].split() == ["environment", "T", "agent", "seeds", "there"]
+    assert said[0].split() == ["environment", "T", "agent", "seeds", "done"]
     assert said[2].split() == ["riverswim", "50", "sw-psrl,", "window", "500", "2", "0"]
     assert len(said) == 1 + 2 * 4 + 1
     assert said[-1] == "river: 0 of 16 runs in out, 16 to make, 960 steps; nothing was run"

@@ -119,7 +119,7 @@ def test_ctrl_c_keeps_what_is_done(here):
     assert process.returncode == 130
     assert "Traceback" not in err
     there = len(list(Path("out/runs").iterdir()))
-    assert f"windage: stopped; {there} of 8 runs are there. The same command goes on" in err
+    assert f"windage: stopped; {there} of 8 runs are done. The same command goes on" in err
     assert 2 <= there < 8
     done = windage("run", "snail.toml", "-o", "out", cwd=here)
     assert f"({8 - there} made now, {there} kept)" in done.stdout
@@ -190,7 +190,7 @@ def test_ctrl_c_does_not_wait_for_a_slow_agent(here, executor):
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert "windage: stopped; 0 of 8 runs are there" in err
+    assert "windage: stopped; 0 of 8 runs are done" in err
     assert time.monotonic() - start < 15
 
 
@@ -225,7 +225,7 @@ def test_ctrl_c_of_a_terminal_reaches_every_process_and_only_one_answers(here, m
     there = len(list(Path("out/runs").iterdir()))
     assert there <= 2
     assert err == (
-        f"windage: stopped; {there} of 4 runs are there. The same command goes on from here.\n"
+        f"windage: stopped; {there} of 4 runs are done. The same command goes on from here.\n"
     )
     wait_for_the_end_of(workers)
     Path("hold").unlink()

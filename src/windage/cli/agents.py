@@ -1,4 +1,4 @@
-"""`windage agents`: what agents there are, and what each of them must be told."""
+"""`windage agents` and `windage check-agent`: the agents, what they require, contract checks."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from typing import Annotated, Any
 
 import typer
 
-from windage.cli.tables import print_table, print_text
+from windage.cli.options import parse_settings
+from windage.cli.terminal import Progress, print_table, print_text
 
-__all__ = ["agents", "listed", "summary_of"]
+__all__ = ["agents", "check_agent", "listed", "summary_of"]
 
 
 def agents(
@@ -20,7 +21,7 @@ def agents(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
 ) -> None:
-    """List the agents and what each must be told, or the parameters of one."""
+    """List the agents and what each requires, or the parameters of one."""
     import windage as wd
 
     chosen = [name] if name else wd.agents.names()
@@ -28,18 +29,57 @@ def agents(
     if as_json:
         print(json.dumps(entries, indent=2))
     elif name:
-        _tell(entries[0])
+        _describe(entries[0])
     else:
         cells = [
             [entry["id"], listed(entry["told"]), _covered(entry["covers_drift"]), _claim(entry)]
             for entry in entries
         ]
-        print_table(["id", "is told", "drift", "bound of the regret (source)"], cells)
+        print_table(["id", "requires", "drift", "regret bound (source)"], cells)
         print_text(
-            "drift: whether the bound covers models that drift; - if there is none. All are told "
+            "drift: whether the bound covers models that drift; - if there is none. All require "
             "T; l: the number of changes, D: a bound on the diameter. Bounds leave out constants."
         )
-        print_text("`windage agents ID` says what one is and lists its parameters.")
+        print_text("`windage agents ID` describes one and lists its parameters.")
+
+
+def check_agent(
+    agent: Annotated[
+        str, typer.Argument(metavar="AGENT", help="module:Class, or the id of an agent.")
+    ],
+    horizon: Annotated[
+        int, typer.Option("-T", "--horizon", metavar="N", help="How many steps to play.")
+    ] = 2000,
+    seed: Annotated[int, typer.Option(help="Of the agent and of the environment.")] = 0,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="NAME=VALUE", help="A parameter of the agent."),
+    ] = None,
+) -> None:
+    """Run the contract checks on an agent; exit 1 if one fails."""
+    from windage import agents
+    from windage.testing import findings
+
+    options = parse_settings(settings or [], "--set")
+    agents.resolve(agent)  # an id that does not exist is the caller's mistake, not a finding
+    with Progress() as progress:
+        checks = findings(agent, horizon=horizon, seed=seed, options=options, before=progress)
+    for check in checks:
+        mark = {True: "ok  ", False: "FAIL", None: "-   "}[check.passed]
+        reason = f" ({check.message})" if check.passed is None else ""
+        print_text(f"{mark} {check.check}{reason}")
+        if check.passed is False:
+            print_text(f"     {check.message}")
+    failed = sum(check.passed is False for check in checks)
+    skipped = [check for check in checks if check.passed is None]
+    unseen = sum(check.message.startswith("not checked") for check in skipped)
+    if failed:
+        rest = f"; {unseen} more were not checked" if unseen else ""
+        print(f"{agent} fails {failed} of {len(checks)} checks{rest}")
+        raise typer.Exit(1)
+    passed = len(checks) - len(skipped)
+    missing = f"; {len(skipped)} it does not offer" if skipped else ""
+    print(f"{agent} passes all {passed} checks{missing}")
 
 
 def _entry(name: str) -> dict[str, Any]:
@@ -60,9 +100,9 @@ def _entry(name: str) -> dict[str, Any]:
     }
 
 
-def _tell(entry: dict[str, Any]) -> None:
+def _describe(entry: dict[str, Any]) -> None:
     print_text(f"{entry['id']}: {entry['summary']}")
-    print(f"It is told: {listed(entry['told'])}.")
+    print(f"Requires: {listed(entry['told'])}.")
     print_text(f"Regret: {_claim(entry)}.")
     covers = entry["covers_drift"]
     if covers is not None:
@@ -90,12 +130,12 @@ def _claim(entry: dict[str, Any]) -> str:
 
 
 def summary_of(kind: type) -> str:
-    """Return the first line on a class."""
+    """Return the first line of the docstring of a class."""
     return (inspect.getdoc(kind) or kind.__name__).splitlines()[0]
 
 
 def listed(told: Sequence[str]) -> str:
-    """Return what an agent is told, in a line."""
+    """Return prior knowledge as a line of text."""
     return ", ".join(told) or "nothing"
 
 

@@ -1,67 +1,94 @@
-"""The verbs and the options that come before them."""
+"""Verbs and the options before them.
+
+A verb is a function in a module of its own and one line here; its module is imported when the verb
+is used.
+"""
 
 from __future__ import annotations
 
-from typing import Annotated
+import importlib
+from collections.abc import Mapping
+from typing import Annotated, Any
 
 import typer
-
-from windage.cli import (
-    agent_check,
-    agents,
-    catalogue,
-    compile_kernels,
-    demo,
-    explain,
-    inspect,
-    live,
-    models,
-    paper,
-    plan,
-    report,
-    results,
-    show,
-    study,
-    trial,
-    watch,
-)
+from typer.core import TyperGroup
+from typer.main import get_command
 
 __all__ = ["app"]
 
+_LIVE = {
+    "status": "live:status",
+    "explain": "live:explain",
+    "export": "live:export",
+    "verify": "live:verify",
+    "recover": "live:recover",
+    "expire": "live:expire",
+    "switch": "live:switch",
+}
+
+_VERBS: dict[str, Any] = {
+    "demo": "demo:demo",
+    "try": "try_:try_",
+    "run": "study:run",
+    "verify": "study:verify",
+    "diff": "study:diff",
+    "report": "report:report",
+    "watch": "report:watch",
+    "explain": "explain:explain",
+    "envs": "envs:envs",
+    "agents": "agents:agents",
+    "show": "show:show",
+    "check": "models:check",
+    "plan": "plan:plan",
+    "paper": "paper:paper",
+    "check-agent": "agents:check_agent",
+    "inspect": "inspect:inspect",
+    "compile": "compile_kernels:compile_",
+    "live": _LIVE,
+}
+
+_HELP_OF_LIVE = "Look after agents that decide for real."
+
+
+def _group(verbs: Mapping[str, Any]) -> type[TyperGroup]:
+    """Return a group of commands, each of which is imported when it is asked for."""
+
+    class Verbs(TyperGroup):
+        def __init__(self, **options: Any) -> None:
+            super().__init__(**options | {"commands": dict(verbs)})
+
+        def get_command(self, ctx: Any, cmd_name: str) -> Any:
+            target: Any = self.commands.get(cmd_name)
+            if isinstance(target, (str, dict)):
+                target = self.commands[cmd_name] = _command(cmd_name, target)
+            return target
+
+    return Verbs
+
+
+def _command(name: str, target: str | dict[str, str]) -> Any:
+    """Return the command that a line of the table names, or the group it holds."""
+    if isinstance(target, dict):
+        group = typer.Typer(
+            name=name, cls=_group(target), help=_HELP_OF_LIVE, no_args_is_help=True,
+            add_completion=False,
+        )  # fmt: skip
+        group.callback()(lambda: None)
+        return get_command(group)
+    module, _, function = target.partition(":")
+    single = typer.Typer(add_completion=False)
+    single.command(name)(getattr(importlib.import_module(f"windage.cli.{module}"), function))
+    return get_command(single)
+
+
 app = typer.Typer(
     name="windage",
+    cls=_group(_VERBS),
     help="Learning in Markov decision processes that change while you act.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-app.command("demo")(demo.demo)
-app.command("try")(trial.trial)
-app.command("run")(study.run)
-app.command("verify")(results.verify)
-app.command("diff")(results.diff)
-app.command("report")(report.report)
-app.command("watch")(watch.watch)
-app.command("explain")(explain.explain)
-app.command("envs")(catalogue.envs)
-app.command("agents")(agents.agents)
-app.command("show")(show.show)
-app.command("check")(models.check)
-app.command("plan")(plan.plan)
-app.command("paper")(paper.paper)
-app.command("check-agent")(agent_check.check_agent)
-app.command("inspect")(inspect.inspect)
-app.command("compile")(compile_kernels.compile_)
-
-_live = typer.Typer(help="Look after agents that decide for real.", no_args_is_help=True)
-_live.command("status")(live.status)
-_live.command("explain")(live.explain)
-_live.command("export")(live.export)
-_live.command("verify")(live.verify)
-_live.command("recover")(live.recover)
-_live.command("expire")(live.expire)
-_live.command("switch")(live.switch)
-app.add_typer(_live, name="live")
 
 
 def _version(wanted: bool) -> None:
@@ -75,7 +102,7 @@ def _version(wanted: bool) -> None:
 @app.callback()
 def _options(
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Say which version.")
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
     del version

@@ -1,4 +1,4 @@
-"""`windage demo`: the paper's learners and the baselines on two worlds that drift, on one page."""
+"""`windage demo`: the paper's learners and the baselines on two drifting environments."""
 
 from __future__ import annotations
 
@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from windage.cli.places import require_place
-from windage.cli.progress import Progress
-from windage.cli.tables import print_text
+from windage.cli.options import require_writable
+from windage.cli.terminal import Progress, print_text
 
 if TYPE_CHECKING:
-    from windage.study.status import Status
+    from windage.study.runner import StudyStatus
 
 __all__ = ["demo"]
 
@@ -34,9 +33,9 @@ def demo(
         "out/demo"
     ),
 ) -> None:
-    """Compare SWUCRL2-CW, BORL and the baselines on two drifting worlds, and write the report."""
+    """Compare SWUCRL2-CW, BORL and the baselines on two environments, and write the report."""
     page = output / "report.html"
-    require_place(page)
+    require_writable(page)
     import windage as wd
     from windage.atomic_io import write_whole
     from windage.report.page import write_report
@@ -50,13 +49,13 @@ def demo(
     with Progress() as progress, warnings.catch_warnings():
         warnings.simplefilter("ignore", wd.GuaranteeWarning)  # the page says so, with the numbers
 
-        def follow(status: Status) -> None:
+        def follow(status: StudyStatus) -> None:
             if clock.enter(_STAGES[status.stage]):
                 _announce(status.stage, progress)
             if status.stage == "runs":
                 progress(f"{status.kept + status.made:,} of {status.total:,} runs")
 
-        done = study.run(output / "results", progress=follow)
+        summary = study.run(output / "results", progress=follow)
         clock.enter("reporting")
         progress("writing the report")
         report = write_report(output / "results", page, progress=progress)
@@ -65,23 +64,23 @@ def demo(
     for sentence in report.verdict:
         print_text(sentence)
     print()
-    kept = f", {done.kept:,} kept from before" if done.kept else ""
-    print_text(f"{done.made:,} runs made{kept}; {clock.told()}.")
+    kept = f", {summary.kept:,} kept from before" if summary.kept else ""
+    print_text(f"{summary.made:,} runs made{kept}; {clock.spent()}.")
     print_text(f"The study is {study_file}: change it, and `windage run` it again.")
     print_text("`windage show riverswim` draws the river itself: its drift, and what is optimal.")
     print(f"The report is {page} ({page.stat().st_size / 1e6:.1f} MB): open it in a browser.")
 
 
 def _announce(stage: str, progress: Progress) -> None:
-    """Say what takes long, where somebody looks and where nobody does."""
+    """Show the stages that take long."""
     if stage == "compiling":
         progress("compiling, once per installation")
     elif stage in ("oracles", "runs"):
-        progress("asking the oracle for the best at every t")
+        progress("computing the optimal gain at every t")
 
 
 class _Clock:
-    """How long each part took, in the order they came."""
+    """The time each part took, in order."""
 
     def __init__(self) -> None:
         self._parts: dict[str, float] = {}
@@ -98,7 +97,7 @@ class _Clock:
         self._now, self._since = part, now
         return True
 
-    def told(self) -> str:
+    def spent(self) -> str:
         """Return the parts that took noticeable time."""
         return ", ".join(f"{part} {spent:.1f} s" for part, spent in self._parts.items())
 

@@ -1,18 +1,17 @@
-"""`windage explain`: why this action, at this moment of this run."""
+"""`windage explain`: why a run took an action at a time t."""
 
 from __future__ import annotations
 
 import dataclasses
 import inspect
 import json
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from windage.cli.progress import Progress
-from windage.cli.tables import print_table, print_text
+from windage.cli.options import find_own_classes
+from windage.cli.terminal import Progress, print_table, print_text
 
 if TYPE_CHECKING:
     from windage.agents.optimistic.explanation import ActionReport, Explanation
@@ -29,15 +28,15 @@ def explain(
     run: Annotated[
         str | None,
         typer.Option(
-            "--run", metavar="K", help="Its number, or how its key starts; without it, a list."
+            "--run", metavar="K", help="Its number, or the start of its key; without it, a list."
         ),
     ] = None,
     t: Annotated[
-        int | None, typer.Option("--t", metavar="T", help="When; the last step if not said.")
+        int | None, typer.Option("--t", metavar="T", help="The time; default: the last step.")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
 ) -> None:
-    """Say why an agent of a study played what it played: counts, radii, values, ties, optimism."""
+    """Explain a decision of a run of a study: counts, radii, values, ties, optimism."""
     from windage.study.store import Store
 
     if run is None:
@@ -45,7 +44,7 @@ def explain(
         return
     from windage.study.replay import follow, replay
 
-    sys.path.insert(0, str(Path.cwd()))  # where classes of one's own are looked for
+    find_own_classes(Path.cwd())
     with Progress() as progress:
         progress("playing the run again")
         moment = replay(folder, run, t)
@@ -57,9 +56,9 @@ def explain(
     if as_json:
         print(json.dumps(_data(moment, action, known, truth, after), indent=2))
         return
-    _tell(moment, action)
+    _describe(moment, action)
     if known is None:
-        _tell_little(moment, memory)
+        _describe_briefly(moment, memory)
     else:
         print()
         print(known)
@@ -71,16 +70,16 @@ def explain(
     for sentence in _compared(moment, action, truth):
         print_text(sentence)
     if after is not None:
-        space = moment.world.space
-        print_text(f"What came of it: reward {after[1]:g}, and {_state(space, after[2])} next.")
+        space = moment.environment.space
+        print_text(f"Outcome: reward {after[1]:g}, and {_state(space, after[2])} next.")
 
 
 def _list(manifest: Manifest, folder: Path) -> None:
-    """Print which runs there are, one line an agent and environment."""
+    """Print the runs, one line per agent and environment."""
     groups: dict[tuple[str, int, str], list[tuple[int, int]]] = {}
-    for number, asked in enumerate(manifest.runs, 1):
-        place = (asked.environment, asked.horizon, asked.agent)
-        groups.setdefault(place, []).append((number, asked.seed))
+    for number, planned in enumerate(manifest.runs, 1):
+        place = (planned.environment, planned.horizon, planned.agent)
+        groups.setdefault(place, []).append((number, planned.seed))
     rows = [
         [environment, f"{horizon:,}", agent, _span(*zip(*runs, strict=True))]
         for (environment, horizon, agent), runs in groups.items()
@@ -88,9 +87,7 @@ def _list(manifest: Manifest, folder: Path) -> None:
     print_table(["environment", "T", "agent", "runs (seeds)"], rows[:_MOST_LISTED])
     if len(rows) > _MOST_LISTED:
         print_text(f"and {len(rows) - _MOST_LISTED:,} more lines")
-    print_text(
-        f"`windage explain {folder} --run K --t T` says why run K did what it did at time T."
-    )
+    print_text(f"`windage explain {folder} --run K --t T` explains what run K did at time T.")
 
 
 def _span(numbers: tuple[int, ...], seeds: tuple[int, ...]) -> str:
@@ -99,20 +96,17 @@ def _span(numbers: tuple[int, ...], seeds: tuple[int, ...]) -> str:
     return f"{numbers[0]:,} to {numbers[-1]:,} ({min(seeds)} to {max(seeds)})"
 
 
-def _tell(moment: Moment, action: int) -> None:
-    asked, space = moment.asked, moment.world.space
-    print_text(
-        f"Run {moment.number:,}: {asked.agent} on {asked.environment}, T = {asked.horizon:,}, seed "
-        f"{asked.seed} (key {asked.key[:12]})."
-    )
+def _describe(moment: Moment, action: int) -> None:
+    planned, space = moment.planned, moment.environment.space
+    print_text(f"Run {moment.number:,}: {planned} (key {planned.key[:12]}).")
     print_text(
         f"At t = {moment.t:,} it stands in {_state(space, moment.state)} and plays "
         f"{_action(space, moment.state, action)}."
     )
 
 
-def _tell_little(moment: Moment, memory: list[int]) -> None:
-    """Say what is known of an agent that does not explain itself."""
+def _describe_briefly(moment: Moment, memory: list[int]) -> None:
+    """Print what is known of an agent without explanations."""
     kind = type(moment.agent)
     summary = (inspect.getdoc(kind) or kind.__name__).splitlines()[0]
     print_text(f"This kind of agent does not explain itself. It is: {summary}")
@@ -123,7 +117,7 @@ def _tell_little(moment: Moment, memory: list[int]) -> None:
             f"whose span is {episode.span:.4g}."
         )
     if memory:
-        space, s = moment.world.space, moment.state
+        space, s = moment.environment.space, moment.state
         names = [_action(space, s, a) for a in range(len(memory))]
         print_table(
             ["action", "samples in memory"],
@@ -132,14 +126,14 @@ def _tell_little(moment: Moment, memory: list[int]) -> None:
 
 
 def _memory(moment: Moment) -> list[int]:
-    """Return how many samples of each action of the state the agent remembers."""
+    """Return the memory counts of the actions of the state."""
     counts = getattr(moment.agent, "in_memory", None)
-    first, last = moment.world.space.offsets[moment.state : moment.state + 2]
+    first, last = moment.environment.space.offsets[moment.state : moment.state + 2]
     return [] if counts is None or not counts.size else counts[first:last].tolist()
 
 
 def _learner(known: Any) -> Explanation | None:
-    """Return the explanation of whoever acts: a master's is that of its learner."""
+    """Return the explanation of the acting learner; that of a master is inside its own."""
     from windage.agents.optimistic.explanation import Explanation
 
     while known is not None and not isinstance(known, Explanation):
@@ -148,7 +142,7 @@ def _learner(known: Any) -> Explanation | None:
 
 
 def _reasons(known: Explanation) -> list[str]:
-    """Return the table in words: who is best, by what, and how much of it is hope."""
+    """Return the table in words: the best action, its margin, and its bonus."""
     played = next(a for a in known.actions if a.chosen)
     tied = [a for a in known.actions if a.tied]
     others = [a for a in known.actions if not a.chosen]
@@ -168,7 +162,7 @@ def _reasons(known: Explanation) -> list[str]:
             f"Why: with the best model it holds for possible, {played.name} is worth "
             f"{played.value:.4g}, the next best, {second.name}, {second.value:.4g}."
         )
-    said.append(_hope(played))
+    said.append(_bonus_in_words(played))
     vacuous = [a.name for a in known.actions if a.vacuous]
     if vacuous:
         what = "action" if len(vacuous) == 1 else "actions"
@@ -181,13 +175,13 @@ def _reasons(known: Explanation) -> list[str]:
     return said
 
 
-def _hope(played: ActionReport) -> str:
+def _bonus_in_words(played: ActionReport) -> str:
     reward = played.optimistic_reward - played.mean_reward
     total = reward + played.bonus
     said = (
-        f"Of the value of {played.name}, {total:.4g} is hope: {reward:.4g} about its reward (seen "
+        f"Of the value of {played.name}, {total:.4g} is bonus: {reward:.4g} for its reward (seen "
         f"{played.visits:,} times, mean {played.mean_reward:.4g}, radius "
-        f"{played.reward_radius:.4g}) and {played.bonus:.4g} about where it leads"
+        f"{played.reward_radius:.4g}) and {played.bonus:.4g} for its transitions"
     )
     if played.widening <= 0:
         return said + "; there is no widening."
@@ -199,18 +193,18 @@ def _hope(played: ActionReport) -> str:
 
 
 def _truth(moment: Moment) -> dict[str, Any] | None:
-    """Return what the oracle knows of the state at t: the gain, and what each action loses."""
+    """Return the optimal gain at t, and the loss of each action in the state."""
     from windage.errors import NotConverged
     from windage.models import DriftingMDP
 
-    if not isinstance(moment.world, DriftingMDP):
+    if not isinstance(moment.environment, DriftingMDP):
         return None
-    frozen = moment.world.at(moment.t)
+    frozen = moment.environment.at(moment.t)
     try:
         solved = frozen.solve()
     except NotConverged:
         return None
-    space, s = moment.world.space, moment.state
+    space, s = moment.environment.space, moment.state
     first, last = (int(x) for x in space.offsets[s : s + 2])
     moves = frozen.transitions[first:last]
     rewards = [float(x) for x in frozen.rewards[first:last]]
@@ -226,15 +220,15 @@ def _truth(moment: Moment) -> dict[str, Any] | None:
 def _compared(moment: Moment, action: int, truth: dict[str, Any] | None) -> list[str]:
     if truth is None:
         return []
-    space, s = moment.world.space, moment.state
+    space, s = moment.environment.space, moment.state
     best = _action(space, s, truth["best"])
     if truth["losses"][action] <= 1e-9:
         return [f"The oracle agrees: at this t {_action(space, s, action)} is optimal."]
     played = _action(space, s, action)
     return [
-        f"The oracle would play {best}: in the world as it is at this t, {played} "
-        f"costs {truth['losses'][action]:.4g} against it, where the best earn {truth['gain']:.4g} "
-        "a step."
+        f"The oracle would play {best}: in the model of this t, {played} "
+        f"costs {truth['losses'][action]:.4g} against it, where the optimal gain is "
+        f"{truth['gain']:.4g}."
     ]
 
 
@@ -245,14 +239,14 @@ def _data(
     truth: dict[str, Any] | None,
     after: tuple[int, float, int] | None,
 ) -> dict[str, Any]:
-    asked = moment.asked
+    planned = moment.planned
     return {
         "run": moment.number,
-        "key": asked.key,
-        "environment": asked.environment,
-        "agent": asked.agent,
-        "horizon": asked.horizon,
-        "seed": asked.seed,
+        "key": planned.key,
+        "environment": planned.environment,
+        "agent": planned.agent,
+        "horizon": planned.horizon,
+        "seed": planned.seed,
         "t": moment.t,
         "state": moment.state,
         "action": action,

@@ -8,17 +8,15 @@ from typing import Annotated
 
 import typer
 
-from windage.cli.places import require_place
-from windage.cli.progress import Progress
-from windage.cli.settings import parse_settings
-from windage.cli.tables import print_text
+from windage.cli.options import parse_settings, require_writable
+from windage.cli.terminal import Progress, print_text
 from windage.errors import InputError
 
 
 def inspect(
     log: Annotated[Path, typer.Argument(help="A .csv or .parquet file, one line a step.")],
     output: Annotated[
-        Path | None, typer.Option("-o", "--output", help="The page; LOG.html in out if not said.")
+        Path | None, typer.Option("-o", "--output", help="The page; default: LOG.html in out.")
     ] = None,
     columns: Annotated[
         list[str] | None,
@@ -52,7 +50,7 @@ def inspect(
     target = output or Path("out") / f"{log.stem}.html"
     require_html(target)
     for place in [target, *([model] if model else [])]:
-        require_place(place)
+        require_writable(place)
     named = {role: str(name) for role, name in parse_settings(columns or [], "--column").items()}
     span = None if rewards is None else _range(rewards)
     with Progress() as progress:

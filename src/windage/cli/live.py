@@ -9,10 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from windage.cli.places import require_place
-from windage.cli.progress import Progress
-from windage.cli.settings import parse_settings
-from windage.cli.tables import print_table, print_text
+from windage.cli.options import parse_settings, require_writable
+from windage.cli.terminal import Progress, print_table, print_text
 from windage.errors import CallOrderError, InputError, JournalError
 
 if TYPE_CHECKING:
@@ -38,7 +36,7 @@ def status(journal: Journal, name: Name = None, html: Html = None, as_json: AsJs
     from windage.live import status as read
 
     if html is not None:
-        require_place(html)
+        require_writable(html)
     with Progress() as progress:
         progress("reading the journal")
         report = read(journal, name)
@@ -56,7 +54,7 @@ def status(journal: Journal, name: Name = None, html: Html = None, as_json: AsJs
 def explain(
     journal: Journal,
     decision: Annotated[
-        int | None, typer.Option("--decision", metavar="ID", help="Which; the last if not said.")
+        int | None, typer.Option("--decision", metavar="ID", help="Which; default: the last.")
     ] = None,
     name: Name = None,
     html: Html = None,
@@ -67,7 +65,7 @@ def explain(
     from windage.live.explain import explain as explained
 
     if html is not None:
-        require_place(html)
+        require_writable(html)
     reason = explained(journal, decision, name)
     if as_json:
         print(json.dumps(dataclasses.asdict(reason), indent=2))
@@ -96,7 +94,7 @@ def export(
         raise InputError(
             f"{output.name!r} is no Parquet file", field="-o", fix="name a file ending in .parquet"
         )
-    require_place(output)
+    require_writable(output)
     with Progress() as progress:
         progress("checking and reading the journal")
         rows = write(journal, output, name)
@@ -281,7 +279,7 @@ def expire(
     journal: Journal,
     decision: Annotated[
         int | None,
-        typer.Option("--decision", metavar="ID", help="Which; the one that waits if not said."),
+        typer.Option("--decision", metavar="ID", help="Which; default: the one that waits."),
     ] = None,
     name: Name = None,
     apply: Annotated[

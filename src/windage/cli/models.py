@@ -1,4 +1,4 @@
-"""`windage check`: whether a file holds a model that is fit for use, or what is wrong where."""
+"""`windage check`, and what verbs about models share: reading a file, the table of a model."""
 
 from __future__ import annotations
 
@@ -7,18 +7,39 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from windage.cli.rows import NO_GUARANTEE, apart, load, print_model, sizes, variation
+from windage.cli.terminal import number, print_table
 from windage.errors import ModelError
 
 if TYPE_CHECKING:
-    from windage.models import Disconnection
+    from windage.envs import Facts
+    from windage.models import Budgets, Disconnection, DriftingMDP
     from windage.spaces import StateActions
+
+__all__ = [
+    "NO_GUARANTEE",
+    "action_range",
+    "apart",
+    "check",
+    "communication",
+    "disconnected",
+    "file_named",
+    "load",
+    "print_model",
+    "reason_to_skip_steps",
+    "sizes",
+    "variation",
+]
+
+NO_GUARANTEE = "agents may still run, but no guarantee applies to such a model"
+
+_MOST_STEPS = 2_000_000  # looked at one by one: some three seconds
+_MOST_INTERVALS = 5
 
 
 def check(
     file: Annotated[Path, typer.Argument(help="A .npz file: a saved model, or arrays r and p.")],
 ) -> None:
-    """Say whether a file holds a model that communicates at every t, or what is wrong where."""
+    """Check that a file holds a model that communicates at every t, or name what is wrong where."""
     model = load(file)
     holes = model.disconnections()
     if holes:
@@ -29,8 +50,105 @@ def check(
     print_model(rows, closed_forms=False)
 
 
+def file_named(env: str) -> Path | None:
+    """Return the path of a model's file; None for the id of an environment, without . and /."""
+    return Path(env) if "." in env or "/" in env else None
+
+
+def load(file: Path) -> DriftingMDP:
+    """Read a model; an error names the file."""
+    import windage as wd
+
+    try:
+        return wd.load(file)
+    except wd.WindageError as err:
+        if err.field.startswith(str(file)):
+            raise
+        field = f"{file}: {err.field}" if err.field else str(file)
+        raise type(err)(err.problem, field=field, where=err.where, fix=err.fix) from None
+
+
+def sizes(model: DriftingMDP) -> list[list[str]]:
+    """Return the rows of states, actions, steps and noise."""
+    space = model.space
+    return [
+        ["states", number(space.n_states), ""],
+        ["actions per state", action_range(space.counts.tolist()), ""],
+        ["pairs", number(space.n_pairs), ""],
+        ["T", number(model.horizon), ""],
+        ["noise", repr(model.noise).removeprefix("Noise.").removesuffix("()"), ""],
+    ]
+
+
+def reason_to_skip_steps(model: DriftingMDP) -> str:
+    """Return why looking at every single step would take long; empty if it would not."""
+    if model.horizon <= _MOST_STEPS:
+        return ""
+    return f"{model.horizon:,} steps are more than {_MOST_STEPS:,}"
+
+
+def variation(budgets: Budgets, facts: Facts | None, *, each_step: bool = True) -> list[list[str]]:
+    """Return the rows of the budgets, beside their closed forms.
+
+    Changes and largest steps are found by looking at each step, unless that is not wanted.
+    """
+    known = facts or (None, None, None)
+    rows = [
+        ["B_r", number(budgets.reward), number(known[0])],
+        ["B_p", number(budgets.transition), number(known[1])],
+    ]
+    if each_step:
+        reward_step, transition_step = budgets.largest_steps
+        rows += [
+            ["changes", number(budgets.changes), ""],
+            ["largest step of r", number(reward_step), ""],
+            ["largest step of p", number(transition_step), ""],
+        ]
+    if facts:
+        rows.append(["D at most", "", number(known[2])])
+    return rows
+
+
+def communication(model: DriftingMDP) -> str:
+    """Return when the model communicates, in words."""
+    holes = model.disconnections()
+    if not holes:
+        return "at every t"
+    more = f", and in {len(holes) - 1} more intervals" if len(holes) > 1 else ""
+    return f"not {_interval(holes[0], model.space)}{more}"
+
+
+def _interval(hole: Disconnection, space: StateActions) -> str:
+    """Return an interval of t and the two states of which one cannot be reached in it."""
+    when = f"t={hole.first}" + (f"..{hole.last}" if hole.last > hole.first else "")
+    origin, target = space.describe_state(hole.origin), space.describe_state(hole.target)
+    return f"at {when}: no policy leads from {origin} to {target}"
+
+
+def apart(holes: list[Disconnection], space: StateActions) -> str:
+    """Return when a model does not communicate, and between which states."""
+    intervals = [_interval(hole, space) for hole in holes[:_MOST_INTERVALS]]
+    if len(holes) == 1:
+        return f"does not communicate {intervals[0]}"
+    if len(holes) > _MOST_INTERVALS:
+        intervals.append(f"and {len(holes) - _MOST_INTERVALS} more")
+    return f"does not communicate in {len(holes)} intervals, {'; '.join(intervals)}"
+
+
+def action_range(actions: list[int]) -> str:
+    """Return the least and the largest number of actions, or the one there is."""
+    low, high = min(actions), max(actions)
+    return str(low) if low == high else f"{low}-{high}"
+
+
+def print_model(rows: list[list[str]], *, closed_forms: bool) -> None:
+    """Print the rows of a model's table, with or without the column of closed forms."""
+    columns = 3 if closed_forms else 2
+    print_table(["", "computed", "closed form"][:columns], [row[:columns] for row in rows])
+
+
 def disconnected(name: str, space: StateActions, holes: list[Disconnection]) -> ModelError:
-    """Return what to raise of a model that falls apart."""
+    """Return the error for a model that does not communicate at every t."""
     return ModelError(
         apart(holes, space),
         field=name,

@@ -9,9 +9,8 @@ from typing import Annotated, Any
 
 import typer
 
-from windage.cli.places import require_place
-from windage.cli.progress import Progress
-from windage.cli.tables import print_table, print_text
+from windage.cli.options import require_writable
+from windage.cli.terminal import Progress, print_table, print_text
 
 _ALL = "all"
 _CHECKOUT = Path(__file__).parents[3]  # in an installed package: where Python's libraries are
@@ -64,7 +63,7 @@ def paper(
     chosen = results.names() if result == _ALL else [result]
     for name in chosen:
         picture_kind(output / f"{name}.{kind}")
-        require_place(output / f"{name}.{kind}")
+        require_writable(output / f"{name}.{kind}")
     results.require(chosen, results.Effort(horizon))
     found = []
     for name in chosen:

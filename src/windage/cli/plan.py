@@ -1,4 +1,4 @@
-"""`windage plan`: what the theory promises for a problem, before a step is spent."""
+"""`windage plan`: the theory's numbers for a problem, before a step is spent."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from windage.cli.models import disconnected
-from windage.cli.rows import file_named, load
-from windage.cli.tables import number, print_table
+from windage.cli.models import disconnected, file_named, load
+from windage.cli.terminal import number, print_table
 from windage.errors import InputError
 
 if TYPE_CHECKING:
@@ -47,7 +46,7 @@ def plan(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
 ) -> None:
-    """Say what the theory promises here, before a step is spent."""
+    """Print the theory's numbers for a problem, before a step is spent."""
     import windage as wd
 
     given = {
@@ -107,7 +106,7 @@ def _space(states: int, actions: str) -> StateActions:
 def _from_environment(
     name: str, states: int | None, actions: str | None, given: dict[str, Any]
 ) -> tuple[StateActions, dict[str, Any]]:
-    """Return the space of an environment and what is true of it, but for what was given."""
+    """Return the space of an environment and its facts; given values take precedence."""
     if states is not None or actions is not None:
         raise InputError(
             "an environment has its own states and actions",
@@ -144,11 +143,11 @@ def _print(found: Plan) -> None:
     from windage.theory import FORMULAS
     from windage.validation import bytes_in_words
 
-    told = f"D = {found.diameter:.6g}" if found.diameter is not None else "D not told"
+    diameter = "D not given" if found.diameter is None else f"D = {found.diameter:.6g}"
     given = (
         f"S = {found.states:,}, SA = {found.pairs:,}, T = {found.horizon:,}, "
         f"delta = {found.delta:g}, B_r = {found.reward_budget:.6g}, "
-        f"B_p = {found.transition_budget:.6g}, {told}"
+        f"B_p = {found.transition_budget:.6g}, {diameter}"
     )
     print(textwrap.fill(given, _WIDTH) + "\n")
     borl, bound, (quick, slow) = found.borl, found.bound, found.seconds
@@ -156,7 +155,7 @@ def _print(found: Plan) -> None:
     rows = [
         [W, f"{found.window:,}", _real(found.window_real, found.window, ",.1f")],
         [eta, f"{found.widening:.3f}", _real(found.widening_real, found.widening, ".3f")],
-        ["visits a pair in W", f"{found.visits_expected:.4g}", "on average"],
+        ["visits per pair in W", f"{found.visits_expected:.4g}", "on average"],
         ["BORL's blocks", number(borl.blocks), f"of {borl.block_length:,} steps"],
         ["BORL's arms", number(borl.arms), ""],
         ["BORL's gamma", f"{borl.gamma:.2f}", "> 1: uniform choice" if borl.gamma > 1 else ""],
@@ -166,7 +165,7 @@ def _print(found: Plan) -> None:
         ["a run takes", f"{quick:.2g} to {slow:.2g} s", "roughly, once compiled"],
     ]
     print_table(["", "value", "remark"], rows)
-    print("\nVisits a pair needs until its sets say anything")
+    print("\nVisits per pair from which its sets are not vacuous")
     print_table(
         ["radii", "transitions", "with eta", "rewards", "in [0, 1]"],
         [
@@ -188,7 +187,7 @@ def _print(found: Plan) -> None:
 
 
 def _real(real: float, used: float, form: str) -> str:
-    """Say what rounding or the cap changed."""
+    """Return the exact value, if rounding or the cap changed it."""
     return (
         "" if real == used else f"exactly {real:{form}}" if used != 2.0 else f"capped, {real:.2f}"
     )

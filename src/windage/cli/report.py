@@ -1,4 +1,4 @@
-"""`windage report`: the page of a study, and what a paper needs of it."""
+"""`windage report` and `windage watch`: the page of a study, written once or served live."""
 
 from __future__ import annotations
 
@@ -7,12 +7,11 @@ from typing import Annotated
 
 import typer
 
-from windage.cli.places import require_place
-from windage.cli.progress import Progress
-from windage.cli.tables import print_text
+from windage.cli.options import require_writable
+from windage.cli.terminal import Progress, print_text
 from windage.errors import InputError
 
-__all__ = ["report"]
+__all__ = ["report", "watch"]
 
 _KINDS = (".html", ".htm")
 
@@ -29,14 +28,14 @@ def report(
         ),
     ] = None,
 ) -> None:
-    """Write one page that says which agent is better, by how much, and why: it opens offline."""
+    """Write one page: which agent is better, by how much, and why; it opens offline."""
     if output.suffix.lower() not in _KINDS:
         raise InputError(
             "is no name of a page", field=str(output), fix="name a file that ends in .html"
         )
-    require_place(output)
+    require_writable(output)
     if paper is not None:
-        require_place(paper / "example.tex")
+        require_writable(paper / "example.tex")
     from windage.report.page import write_report
 
     with Progress() as progress:
@@ -62,3 +61,28 @@ def report(
     if files:
         names = ", ".join(path.name for path in files)
         print_text(f"for a paper, in {paper}: {names}")
+
+
+def watch(
+    folder: Annotated[
+        Path, typer.Argument(metavar="DIR", help="What `windage run -o` writes or wrote.")
+    ],
+    port: Annotated[
+        int, typer.Option("--port", metavar="N", min=0, max=65535, help="0 takes a free one.")
+    ] = 0,
+) -> None:
+    """Serve the report to this machine only; it follows the study. Ctrl-C ends it."""
+    from windage.report.watch import LOOPBACK, serve
+
+    with Progress() as progress:
+        progress("reading the results")
+        server, watcher = serve(folder, port)
+    print(f"watching {folder}: http://{LOOPBACK}:{server.server_address[1]}/", flush=True)
+    print("Ctrl-C ends it; the study goes on.", flush=True)
+    try:
+        server.serve_forever(poll_interval=0.2)
+    except KeyboardInterrupt:
+        pass
+    finally:
+        watcher.close()
+        server.server_close()

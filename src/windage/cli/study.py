@@ -1,4 +1,4 @@
-"""`windage run`: the runs of a study file, as far as they are not there yet."""
+"""`windage run`, `windage verify` and `windage diff`: studies, run, checked and compared."""
 
 from __future__ import annotations
 
@@ -13,27 +13,30 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from windage.cli.display import Display
-from windage.cli.tables import print_table, print_text
+from windage.cli.options import find_own_classes
+from windage.cli.terminal import Progress, print_table, print_text
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from windage.study.status import Summary
+    from windage.study.diff import Condition, Diff
+    from windage.study.runner import StudyStatus, StudySummary
+    from windage.study.stats import Paired
     from windage.study.study import Study
 
-__all__ = ["find_own_classes", "run"]
+__all__ = ["diff", "run", "verify"]
 
 _FAILED = 1
+_DIFFERENT = 1
 _SHOWN = 10  # failures, and damaged files, that are printed; failures are in timings.jsonl
 
 
 def run(
-    study: Annotated[Path, typer.Argument(metavar="STUDY.toml", help="What is to be run.")],
-    output: Annotated[Path, typer.Option("-o", "--output", help="The folder of the results.")],
+    study: Annotated[Path, typer.Argument(metavar="STUDY.toml", help="The study file.")],
+    output: Annotated[Path, typer.Option("-o", "--output", help="The folder for the results.")],
     workers: Annotated[
         int | None,
-        typer.Option("-w", "--workers", metavar="N", help="Runs at a time; all cores if not said."),
+        typer.Option("-w", "--workers", metavar="N", help="Runs at a time; default: all cores."),
     ] = None,
     executor: Annotated[
         str,
@@ -48,56 +51,146 @@ def run(
         bool, typer.Option("--dry-run", help="Show what would be run, and run nothing.")
     ] = False,
 ) -> None:
-    """Make the runs a study asks for; started again, it goes on where it was stopped."""
+    """Make the runs of a study; started again, it goes on where it was stopped."""
     import windage as wd
 
     find_own_classes(study.parent)
-    asked = wd.Study.load(study)
+    loaded = wd.Study.load(study)
     if dry_run:
-        _preview(asked, output)
+        _print_preview(loaded, output)
         return
-    with Display() as display, _ending_at_the_second(display):
+    last: StudyStatus | None = None
+
+    def follow(status: StudyStatus) -> None:
+        nonlocal last
+        last = status
+        progress.study(status)
+
+    with Progress() as progress, _ending_at_the_second():
         try:
-            done = asked.run(
-                output, workers=workers, executor=executor, scheduler=scheduler, progress=display
+            summary = loaded.run(
+                output, workers=workers, executor=executor, scheduler=scheduler, progress=follow
             )
         except KeyboardInterrupt:
-            display.stop()
-            status = display.status
-            there = f"{status.kept + status.made:,} of {status.total:,} runs are there"
-            print(
-                f"windage: stopped; {there if status.total else 'nothing was run'}. "
-                "The same command goes on from here.",
-                file=sys.stderr,
-            )
+            progress.stop()
+            _print_stopped(last)
             raise
-    _report(asked.name, output, done)
+    _print_summary(loaded.name, output, summary)
 
 
-def _preview(study: Study, folder: Path) -> None:
-    """Say what would be run: sweeps multiply, and one wants to know before hours are spent."""
-    found = study.preview(folder)
-    rows = [
-        [one.environment, f"{one.horizon:,}", one.agent, f"{one.seeds:,}", f"{one.there:,}"]
-        for one in found.places
-    ]
-    print_table(["environment", "T", "agent", "seeds", "there"], rows)
+def verify(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="What `windage run -o` wrote.")],
+    sample: Annotated[
+        int, typer.Option("-n", "--sample", metavar="N", help="How many runs to recompute.")
+    ] = 5,
+    everything: Annotated[bool, typer.Option("--all", help="Recompute all runs.")] = False,
+    seed: Annotated[int, typer.Option(help="Names the sample.")] = 0,
+) -> None:
+    """Read all results to the last bit, recompute some of them, and compare."""
+    from windage.study.verify import verify
+
+    find_own_classes(folder)
+    with Progress() as progress:
+        found = verify(folder, sample=None if everything else sample, seed=seed, progress=progress)
+    for damage in found.damaged:
+        print(f"windage: {damage}", file=sys.stderr)
+    for mismatch in found.different:
+        columns = ", ".join(mismatch.columns)
+        print(f"windage: {mismatch.what} came out differently: {columns}", file=sys.stderr)
+    for failure in found.failed:
+        print(f"windage: {failure.what} cannot be computed again: {failure.why}", file=sys.stderr)
+    for name, then, now in found.versions:
+        print_text(f"{name} was {then}, now {now}")
+    if found.missing:
+        print(
+            f"windage: missing results: {found.missing:,}; `windage run` goes on with them",
+            file=sys.stderr,
+        )
+    more = ((found.missing, "missing"), (len(found.failed), "that cannot be computed any more"))
     print_text(
-        f"{study.name}: {found.there:,} of {found.runs:,} runs in {folder}, "
-        f"{found.runs - found.there:,} to make, {found.steps:,} steps; nothing was run"
+        f"{found.files:,} files read, {found.recomputed:,} results computed again: "
+        f"{len(found.damaged):,} damaged, {len(found.different):,} different"
+        + "".join(f", {n:,} {what}" for n, what in more if n)
+    )
+    if not found.holds:
+        raise typer.Exit(_DIFFERENT)
+
+
+def diff(
+    first: Annotated[Path, typer.Argument(metavar="A", help="The results of one study.")],
+    second: Annotated[Path, typer.Argument(metavar="B", help="Those of another.")],
+    measure: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN", help="What to compare: regret if it is known, else total_reward."
+        ),
+    ] = None,
+) -> None:
+    """Compare two studies seed by seed: agents and environments that both have."""
+    from windage.study.diff import diff
+
+    found = diff(first, second, column=measure)
+    for name, in_first, in_second in found.versions:
+        print_text(f"{name}: {in_first} in A, {in_second} in B")
+    name = found.measure.replace("_", " ")
+    rows = [
+        [
+            change.match.first.environment,
+            f"{change.match.first.horizon:,}",
+            change.match.first.agent,
+            str(change.paired.n),
+            _short(change.before),
+            _short(change.paired.difference.estimate, "+"),
+            _interval(change.paired),
+            f"{change.adjusted:.2g}",
+            str(change.same),
+        ]
+        for change in found.changes
+    ]
+    headers = ["environment", "T", "agent", "seeds", f"{name} in A", "B - A", "95 % interval",
+               "p (Holm)", "same"]  # fmt: skip
+    print_table(headers, rows)
+    for line in _remarks(found):
+        print_text(line)
+    same = sum(change.same for change in found.changes)
+    runs = sum(change.paired.n for change in found.changes)
+    print_text(
+        f"{same:,} of {runs:,} runs are the same to the last bit; {found.only_first:,} are only "
+        f"in A, {found.only_second:,} only in B"
     )
 
 
-@contextlib.contextmanager
-def _ending_at_the_second(display: Display) -> Iterator[None]:
-    """Let a second Ctrl-C end the program where it is: the first waits for agents, as threads do.
+def _print_preview(study: Study, folder: Path) -> None:
+    """Print what would be run: sweeps multiply, and hours may depend on it."""
+    preview = study.preview(folder)
+    rows = [
+        [row.environment, f"{row.horizon:,}", row.agent, f"{row.seeds:,}", f"{row.done:,}"]
+        for row in preview.places
+    ]
+    print_table(["environment", "T", "agent", "seeds", "done"], rows)
+    print_text(
+        f"{study.name}: {preview.done:,} of {preview.runs:,} runs in {folder}, "
+        f"{preview.runs - preview.done:,} to make, {preview.steps:,} steps; nothing was run"
+    )
 
-    What is done is on the disk, so that loses nothing. A program that Ctrl-C is not for, as in the
-    background of a script, goes on not to hear it.
+
+def _print_stopped(status: StudyStatus | None) -> None:
+    """Print how far a study is that was interrupted."""
+    done = "nothing was run"
+    if status is not None and status.total:
+        done = f"{status.kept + status.made:,} of {status.total:,} runs are done"
+    print(f"windage: stopped; {done}. The same command goes on from here.", file=sys.stderr)
+
+
+@contextlib.contextmanager
+def _ending_at_the_second() -> Iterator[None]:
+    """Let a second Ctrl-C end the program at once: the first waits for agents, as threads do.
+
+    Finished runs are on the disk, so nothing is lost. A program that ignores Ctrl-C, as in the
+    background of a script, goes on to ignore it.
     """
 
     def first(number: int, frame: FrameType | None) -> None:
-        display.show_cursor()  # nobody could after the second
         signal.signal(signal.SIGINT, signal.SIG_DFL)
         signal.default_int_handler(number, frame)
 
@@ -113,56 +206,101 @@ def _ending_at_the_second(display: Display) -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
-def find_own_classes(folder: Path) -> None:
-    """Let `module:Class` be found where one stands, and in a folder."""
-    for place in (Path.cwd(), folder.absolute()):
-        if str(place) not in sys.path:
-            sys.path.insert(0, str(place))
-
-
-def _report(name: str, folder: Path, done: Summary) -> None:
-    """Say what was done, what was found, and what went wrong."""
+def _print_summary(name: str, folder: Path, summary: StudySummary) -> None:
+    """Print the means, the counts, and what went wrong."""
     import windage as wd
 
-    for what in done.repaired[:_SHOWN]:
+    for what in summary.repaired[:_SHOWN]:
         print(f"windage: {what}; it was computed anew", file=sys.stderr)
-    if len(done.repaired) > _SHOWN:
-        print(f"windage: and {len(done.repaired) - _SHOWN:,} more likewise", file=sys.stderr)
-    for failure in done.failures[:_SHOWN]:
+    if len(summary.repaired) > _SHOWN:
+        print(f"windage: and {len(summary.repaired) - _SHOWN:,} more likewise", file=sys.stderr)
+    for failure in summary.failures[:_SHOWN]:
         print(f"windage: failed: {failure.what}: {failure.why}", file=sys.stderr)
-    if len(done.failures) > _SHOWN:
-        print(f"windage: and {len(done.failures) - _SHOWN:,} more failed", file=sys.stderr)
+    if len(summary.failures) > _SHOWN:
+        print(f"windage: and {len(summary.failures) - _SHOWN:,} more failed", file=sys.stderr)
     results = wd.load_results(folder, unfinished=True)
     unknown = results["regret"].is_null()
     for part in (results.filter(~unknown), results.filter(unknown)):
         if part.height:
             _print_means(part)
-    made = f"{done.made:,} made now, {done.kept:,} kept"
-    print_text(f"{name}: {done.kept + done.made:,} of {done.runs:,} runs in {folder} ({made})")
-    if done.spare:
-        print_text(f"{done.spare:,} files in {folder / 'runs'} are of runs not asked for any more")
-    if done.hash:
-        print(f"hash of the results: {done.hash}")
-    if done.failures:
+    made = f"{summary.made:,} made now, {summary.kept:,} kept"
+    print_text(
+        f"{name}: {summary.kept + summary.made:,} of {summary.runs:,} runs in {folder} ({made})"
+    )
+    if summary.spare:
+        print_text(
+            f"{summary.spare:,} files in {folder / 'runs'} are of runs not asked for any more"
+        )
+    if summary.hash:
+        print(f"hash of the results: {summary.hash}")
+    if summary.failures:
         print_text("what failed is tried again by the same command")
         raise typer.Exit(_FAILED)
 
 
 def _print_means(results: pl.DataFrame) -> None:
-    """Print the mean of every agent, with its interval: of regret, or of reward if unknown."""
+    """Print the mean regret of every agent with its interval; the reward if it is not known."""
     from windage.study.compare import measure, summaries
 
     by = measure(results)
     rows = [
         [
-            cell.environment,
-            f"{cell.horizon:,}",
-            cell.agent,
-            f"{cell.n:,}",
-            f"{cell.mean.estimate:,.1f}",
-            f"{cell.mean.low:,.1f} to {cell.mean.high:,.1f}" if cell.n > 1 else "-",
+            row.environment,
+            f"{row.horizon:,}",
+            row.agent,
+            f"{row.n:,}",
+            f"{row.mean.estimate:,.1f}",
+            f"{row.mean.low:,.1f} to {row.mean.high:,.1f}" if row.n > 1 else "-",
         ]
-        for cell in summaries(results)
+        for row in summaries(results)
     ]
     name = by.replace("_", " ")
     print_table(["environment", "T", "agent", "seeds", f"mean {name}", "95 % interval"], rows)
+
+
+def _interval(found: Paired) -> str:
+    """Return an interval; one seed has none."""
+    low, high = found.difference.low, found.difference.high
+    return f"{_short(low, '+')} to {_short(high, '+')}" if found.n > 1 else "-"
+
+
+def _short(value: float, sign: str = "") -> str:
+    """Return four digits of a number, or all before the point: regrets may be large.
+
+    >>> _short(18873.11), _short(0.91935, "+")
+    ('18,873', '+0.9194')
+    """
+    return f"{value:{sign},.4g}" if abs(value) < 9999.5 else f"{value:{sign},.0f}"
+
+
+def _remarks(found: Diff) -> Iterator[str]:
+    """Yield what the table does not show, one line for all conditions of which it is true."""
+    where: dict[tuple[str, str], list[Condition]] = {}
+    for match in (change.match for change in found.changes):
+        first, second = match.first, match.second
+        if first.agent != second.agent:
+            text = f"is called {second.agent} in B"
+            where.setdefault((first.agent, text), []).append(first)
+        if first.environment != second.environment:
+            text = f"{first.environment} is called {second.environment} in B"
+            where.setdefault(("", text), []).append(first)
+        for setting in match.differences:
+            text = f"{setting.name} is {setting.first} in A, {setting.second} in B"
+            where.setdefault((first.agent, text), []).append(first)
+    for match in found.apart:
+        name = found.measure.replace("_", " ")
+        text = f"in both, but no seed of which both know the {name}"
+        where.setdefault((match.first.agent, text), []).append(match.first)
+    for side, alone in (("A", found.alone_first), ("B", found.alone_second)):
+        for condition in alone:
+            where.setdefault((condition.agent, f"only in {side}"), []).append(condition)
+    for (agent, text), conditions in where.items():
+        yield f"{agent}: {text} ({_horizons(conditions)})" if agent else text
+
+
+def _horizons(conditions: list[Condition]) -> str:
+    """Return environments with their horizons, such as "river, T = 500, 1,000; queue, T = 500"."""
+    horizons: dict[str, list[str]] = {}
+    for condition in conditions:
+        horizons.setdefault(condition.environment, []).append(f"{condition.horizon:,}")
+    return "; ".join(f"{name}, T = {', '.join(T)}" for name, T in horizons.items())

@@ -234,7 +234,7 @@ class _Files(IndexDataCacheFile):
     def _load_index(self) -> Any:
         try:
             return super()._load_index()
-        except (ImportError, AttributeError):  # it names a class that is no more, or not ours
+        except Exception:  # of other sources: it may name classes that are gone
             return {}
 
     def save(self, key: Any, data: Any) -> None:
@@ -248,12 +248,6 @@ class _Files(IndexDataCacheFile):
                     path.unlink()
         self._save_data(name, data)
         self._save_index(entries | {key: name})
-
-    def _load_index(self) -> Any:
-        try:
-            return super()._load_index()
-        except Exception:
-            return {}
 
 
 class _Cache(FunctionCache):
@@ -388,7 +382,7 @@ def _to_the_end(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any
         if begun.acquire(blocking=False):
             try:
                 results.append(function(*arguments))
-            except BaseException as err:  # noqa: BLE001 - raised below
+            except BaseException as err:
                 errors.append(err)
             finally:
                 over.set()

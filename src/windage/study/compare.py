@@ -1,9 +1,9 @@
-"""Agents of one study compared, seed by seed.
+"""Comparison of the agents of one study, seed by seed.
 
 One rule for all tests, wherever they are shown: in each environment at each horizon all pairs of
-agents that were not told the model are tested, and Holm's rule corrects for all of them. The leader
-is chosen by the same data, so its own comparisons alone would be too few; and what is true in one
-environment does not hang on how many others were run.
+agents that were not given the model are tested, and Holm's rule corrects for all of them. The
+leader is chosen by the same data, so its own comparisons alone would be too few; and a result in
+one environment does not depend on how many others were run.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from windage.validation import as_choice
 
 __all__ = [
     "RULE",
-    "Cell",
-    "Comparison",
+    "AgentComparison",
+    "AgentSummary",
     "comparisons",
     "corrected",
     "informed",
@@ -34,8 +34,8 @@ __all__ = [
 ]
 
 RULE = (
-    "sign-flip tests of all pairs of agents that were not told the model, corrected by Holm's rule "
-    "for all pairs in the same environment at the same horizon"
+    "sign-flip tests of all pairs of agents that were not given the model, corrected by Holm's "
+    "rule for all pairs in the same environment at the same horizon"
 )
 """How p-values of a study are made, in the words that pages and papers use."""
 
@@ -43,12 +43,12 @@ MEASURES = ("regret", "observed_regret", "share", "total_reward", "total_mean_re
 """Columns that can be compared. Of regret less is better, of the others more."""
 
 Scores = Mapping[int, float]
-"""What one agent got, by seed."""
+"""The results of one agent, by seed."""
 
 
 @dataclass(frozen=True)
-class Cell:
-    """What one agent got in one environment, over its seeds."""
+class AgentSummary:
+    """The mean of one agent in one environment, over its seeds."""
 
     environment: str
     horizon: int
@@ -58,7 +58,7 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class AgentComparison:
     """Two agents in one environment, on the seeds that both have.
 
     Attributes
@@ -85,11 +85,13 @@ def measure(results: pl.DataFrame, wanted: str | None = None) -> str:
     return "regret" if known else "total_reward"
 
 
-def summaries(results: pl.DataFrame, column: str | None = None, level: float = 0.95) -> list[Cell]:
+def summaries(
+    results: pl.DataFrame, column: str | None = None, level: float = 0.95
+) -> list[AgentSummary]:
     """Return the mean of every agent in every environment, with its interval over seeds."""
     by = measure(results, column)
     return [
-        Cell(environment, horizon, agent, len(scores), stats.mean(_in_order(scores), level))
+        AgentSummary(environment, horizon, agent, len(scores), stats.mean(_in_order(scores), level))
         for (environment, horizon), table in _tables(results, by).items()
         for agent, scores in table.items()
     ]
@@ -101,11 +103,11 @@ def comparisons(
     *,
     baseline: str | None = None,
     level: float = 0.95,
-) -> list[Comparison]:
+) -> list[AgentComparison]:
     """Compare agents in every environment: all pairs, or each with a baseline.
 
     Agents are compared on the seeds that both have; those with fewer than two are left out, and so
-    are agents that were told the model. A baseline changes which comparisons are returned, and no
+    are agents that were given the model. A baseline changes which comparisons are returned, and no
     number in them.
     """
     by = measure(results, column)
@@ -113,19 +115,21 @@ def comparisons(
     judged = [agent for agent in told if not informed(told[agent])]
     if baseline is not None:
         as_choice(baseline, "baseline", judged)
-    found = []
+    compared = []
     for (environment, horizon), table in _tables(results, by).items():
         scores = {agent: table[agent] for agent in judged if agent in table}
         for pair, adjusted in corrected(scores).items():
             if baseline is None or baseline in pair:
                 first, second = reversed(pair) if pair[0] == baseline else pair
                 paired = stats.paired(*_shared(scores[first], scores[second]), level)
-                found.append(Comparison(environment, horizon, first, second, paired, adjusted))
-    return found
+                compared.append(
+                    AgentComparison(environment, horizon, first, second, paired, adjusted)
+                )
+    return compared
 
 
 def informed(told: Iterable[str]) -> bool:
-    """Return whether an agent with this knowledge is a yardstick, which no test is about."""
+    """Return whether an agent was given the model: a reference, which is left out of all tests."""
     return "the model" in told
 
 
@@ -140,21 +144,21 @@ def corrected(scores: Mapping[str, Scores]) -> dict[tuple[str, str], float]:
     """
     p_values = {}
     for first, second in itertools.combinations(scores, 2):
-        one, other = _shared(scores[first], scores[second])
-        if one.size > 1:
-            p_values[first, second] = stats.sign_flip_test(one - other)
+        x, y = _shared(scores[first], scores[second])
+        if x.size > 1:
+            p_values[first, second] = stats.sign_flip_test(x - y)
     return dict(zip(p_values, stats.holm(list(p_values.values())).tolist(), strict=True))
 
 
 def _in_order(scores: Scores) -> list[float]:
-    """Return what an agent got, by seed: draws of seeds go by places, so the order counts."""
+    """Return scores in the order of their seeds, on which the draws of the bootstrap depend."""
     return [scores[seed] for seed in sorted(scores)]
 
 
-def _shared(one: Scores, other: Scores) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return what two agents got on the seeds that both have."""
-    seeds = sorted(one.keys() & other.keys())
-    return np.array([one[seed] for seed in seeds]), np.array([other[seed] for seed in seeds])
+def _shared(first: Scores, second: Scores) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the scores of two agents on the seeds that both have."""
+    seeds = sorted(first.keys() & second.keys())
+    return np.array([first[seed] for seed in seeds]), np.array([second[seed] for seed in seeds])
 
 
 def _tables(results: pl.DataFrame, by: str) -> dict[tuple[str, int], dict[str, dict[int, float]]]:
@@ -166,10 +170,10 @@ def _tables(results: pl.DataFrame, by: str) -> dict[tuple[str, int], dict[str, d
             field=by,
             fix='compare by "total_reward", or give the environment an oracle',
         )
-    found: dict[tuple[str, int], dict[str, dict[int, float]]] = {}
+    tables: dict[tuple[str, int], dict[str, dict[int, float]]] = {}
     columns: list[Any] = ["environment", "horizon", "agent", "seed", by]
     for environment, horizon, agent, seed, score in results.select(columns).iter_rows():
-        scores = found.setdefault((environment, horizon), {}).setdefault(agent, {})
+        scores = tables.setdefault((environment, horizon), {}).setdefault(agent, {})
         if seed in scores:
             raise InputError(
                 f"{agent} on {environment}, T = {horizon:,}, has two runs on seed {seed}",
@@ -177,4 +181,4 @@ def _tables(results: pl.DataFrame, by: str) -> dict[tuple[str, int], dict[str, d
                 fix="compare the runs of one study; `diff` compares two",
             )
         scores[seed] = score
-    return found
+    return tables

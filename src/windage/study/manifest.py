@@ -1,6 +1,6 @@
-"""The manifest of a study: what a folder of results is about, and which runs it asks for.
+"""The manifest of a study: its configurations, its versions, and the runs it asks for.
 
-It is JSON that people may read, with a checksum of all that it says: a flipped bit in a label would
+It is JSON that people may read, with a checksum of all its content: a flipped bit in a label would
 still be a label.
 """
 
@@ -14,13 +14,13 @@ from typing import Any
 import msgspec
 
 from windage.errors import StateError
-from windage.study.kinds import FORMAT, Player, World
+from windage.study.configs import FORMAT, AgentConfig, EnvironmentConfig
 
-__all__ = ["Asked", "Manifest", "OtherFormatError", "decode", "encode", "version_changes"]
+__all__ = ["Manifest", "ManifestRun", "OtherFormatError", "decode", "encode", "version_changes"]
 
 
-class Asked(msgspec.Struct, frozen=True):
-    """One run of a study: the key of its result, and what it is called here.
+class ManifestRun(msgspec.Struct, frozen=True):
+    """One run of a study: the key of its result, and its labels.
 
     Attributes
     ----------
@@ -28,7 +28,7 @@ class Asked(msgspec.Struct, frozen=True):
         Its file is `runs/<key>.parquet`.
     environment, agent
         Their labels.
-    world, player
+    environment_index, agent_index
         Their places in the lists of the manifest, where all their parameters are.
     oracle
         The key of the oracle it is measured by; None: it is measured by its reward only.
@@ -39,13 +39,16 @@ class Asked(msgspec.Struct, frozen=True):
     agent: str
     horizon: int
     seed: int
-    world: int
-    player: int
+    environment_index: int = msgspec.field(name="world")
+    agent_index: int = msgspec.field(name="player")
     oracle: str | None
+
+    def __str__(self) -> str:
+        return f"{self.agent} on {self.environment}, T = {self.horizon:,}, seed {self.seed}"
 
 
 class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What a folder of results is about.
+    """The content of `manifest.json`.
 
     Attributes
     ----------
@@ -57,12 +60,12 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         Of all that is asked for, labels included.
     study
         The study as it was written.
-    worlds, players
+    environments, agents
         Environments and agents with every parameter, as runs are made from them.
     versions
         Of what made the results, and the commit if it is known.
     before
-        Versions of those who ran parts of it earlier, if they had others.
+        Other versions, with which parts of it were run earlier.
     runs
         The runs that are asked for, in order.
     checksum
@@ -73,20 +76,20 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     name: str
     hash: str
     study: dict[str, Any]
-    worlds: list[World]
-    players: list[Player]
+    environments: list[EnvironmentConfig] = msgspec.field(name="worlds")
+    agents: list[AgentConfig] = msgspec.field(name="players")
     versions: dict[str, str]
     before: list[dict[str, str]]
-    runs: list[Asked]
+    runs: list[ManifestRun]
     checksum: str = ""
 
     def run_keys(self) -> list[str]:
         """Return the keys of the runs in order; one that two labels share is there once."""
-        return list(dict.fromkeys(one.key for one in self.runs))
+        return list(dict.fromkeys(run.key for run in self.runs))
 
     def oracle_keys(self) -> list[str]:
         """Return the keys of the oracles that runs are measured by, in order."""
-        return list(dict.fromkeys(one.oracle for one in self.runs if one.oracle is not None))
+        return list(dict.fromkeys(run.oracle for run in self.runs if run.oracle is not None))
 
 
 def encode(manifest: Manifest) -> bytes:
@@ -96,7 +99,7 @@ def encode(manifest: Manifest) -> bytes:
 
 
 def decode(data: bytes, path: Path) -> Manifest:
-    """Return the manifest of a file, or refuse one that does not say what was written.
+    """Return the manifest of a file, or refuse one that is not as it was written.
 
     Raises
     ------
@@ -106,15 +109,15 @@ def decode(data: bytes, path: Path) -> Manifest:
         It is damaged.
     """
     try:
-        version = msgspec.json.decode(data, type=_Version).windage_study
+        version = msgspec.json.decode(data, type=_FormatOnly).windage_study
         if version != FORMAT:
             raise OtherFormatError(
                 f"has the format {version}, this version reads {FORMAT}",
                 field=str(path),
                 fix="use the version of windage that wrote it, or run the study again",
             )
-        found = msgspec.json.decode(data, type=Manifest)
-        if found.checksum not in ("", _checksum(found)):
+        manifest = msgspec.json.decode(data, type=Manifest)
+        if manifest.checksum not in ("", _checksum(manifest)):
             raise msgspec.DecodeError("its checksum is wrong")
     except (msgspec.DecodeError, UnicodeDecodeError) as err:
         raise StateError(
@@ -122,7 +125,7 @@ def decode(data: bytes, path: Path) -> Manifest:
             field=str(path),
             fix="run the study again: results that are there are kept",
         ) from None
-    return found
+    return manifest
 
 
 def version_changes(
@@ -144,11 +147,11 @@ class OtherFormatError(StateError):
     """The results were written by a version of windage that writes them otherwise."""
 
 
-class _Version(msgspec.Struct):
+class _FormatOnly(msgspec.Struct):
     windage_study: int
 
 
 def _checksum(manifest: Manifest) -> str:
-    """Return a hash of all a manifest says but this."""
+    """Return a hash of all other fields."""
     bare = msgspec.structs.replace(manifest, checksum="")
     return hashlib.sha256(msgspec.json.encode(bare)).hexdigest()[:32]

@@ -1,11 +1,12 @@
-"""A run of a study played again up to a moment, to ask its agent why.
+"""Replay of a run up to a decision, to ask its agent why.
 
-The same world, the same agent and the same seed give the same steps, so nothing but the study need
-be kept. What is stored of the run's rewards is compared on the way: a replay that differs is none.
+The same environment, agent and seed give the same steps, so nothing but the study need be kept. The
+stored rewards of the run are compared on the way: a replay that differs is refused.
 """
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,9 +21,9 @@ from windage.errors import InputError, StateError
 from windage.models import DriftingMDP
 from windage.simulate import run
 from windage.simulators import Problem
-from windage.study.columns import every
-from windage.study.manifest import Asked, Manifest
+from windage.study.manifest import Manifest, ManifestRun
 from windage.study.store import Store
+from windage.study.task import recording_step
 from windage.validation import as_integer
 
 __all__ = ["Moment", "find_run", "follow", "replay"]
@@ -36,20 +37,32 @@ class Moment:
 
     Attributes
     ----------
-    asked, number
-        Which run of the study, and its place in it, from 1 on.
-    world, agent
-        The world, and the agent as it was at time t.
+    planned, number
+        The run as the study asks for it, and its place in it, from 1 on.
+    environment, agent
+        The environment, and the agent as it was at time t.
     t, state
-        When, and where it stands.
+        The time, and the state at that time.
     """
 
-    asked: Asked
+    planned: ManifestRun
     number: int
-    world: DriftingMDP | Problem
+    environment: DriftingMDP | Problem
     agent: Any
     t: int
     state: int
+
+    @property
+    def asked(self) -> ManifestRun:
+        """Former name of `planned`."""
+        warnings.warn("`asked` is called `planned`", DeprecationWarning, stacklevel=2)
+        return self.planned
+
+    @property
+    def world(self) -> DriftingMDP | Problem:
+        """Former name of `environment`."""
+        warnings.warn("`world` is called `environment`", DeprecationWarning, stacklevel=2)
+        return self.environment
 
 
 def find_run(manifest: Manifest, wanted: str) -> int:
@@ -63,7 +76,7 @@ def find_run(manifest: Manifest, wanted: str) -> int:
     n = len(manifest.runs)
     if wanted.isdecimal() and len(wanted) < 2 * _SHORTEST:
         return as_integer(int(wanted), "run", low=1, high=n) - 1
-    places = [k for k, asked in enumerate(manifest.runs) if asked.key.startswith(wanted)]
+    places = [k for k, run in enumerate(manifest.runs) if run.key.startswith(wanted)]
     if len(wanted) < _SHORTEST or not places:
         raise InputError(
             f"no run has the number or the key {wanted!r}",
@@ -97,44 +110,44 @@ def replay(folder: str | Path, wanted: str, t: int | None = None) -> Moment:
     store = Store.found(folder)
     manifest = store.manifest()
     place = find_run(manifest, wanted)
-    asked = manifest.runs[place]
-    time = asked.horizon if t is None else as_integer(t, "t", low=1, high=asked.horizon)
-    stored = store.run(asked.key)
-    world = manifest.worlds[asked.world].make()
-    with listening():  # what it warns of was said when the study ran
-        agent = manifest.players[asked.player].make(world, asked.seed)
+    planned = manifest.runs[place]
+    time = planned.horizon if t is None else as_integer(t, "t", low=1, high=planned.horizon)
+    stored = store.run(planned.key)
+    environment = manifest.environments[planned.environment_index].build()
+    with listening():  # its warnings were shown when the study ran
+        agent = manifest.agents[planned.agent_index].build(environment, planned.seed)
         state = 0
         if time > 1:
-            step = every(asked.horizon)
-            played = run(world, agent, asked.seed, steps=time - 1, record=step)
+            step = recording_step(planned.horizon)
+            played = run(environment, agent, planned.seed, steps=time - 1, record=step)
             state = played.final_state
             if stored is not None:
-                _require_same(played.cumulative_reward, stored["cumulative_reward"][0], asked)
-        elif not isinstance(world, DriftingMDP):
-            state = int(world.reset(asked.seed))
-    return Moment(asked, place + 1, world, agent, time, state)
+                _require_same(played.cumulative_reward, stored["cumulative_reward"][0], planned)
+        elif not isinstance(environment, DriftingMDP):
+            state = int(environment.reset(planned.seed))
+    return Moment(planned, place + 1, environment, agent, time, state)
 
 
 def follow(moment: Moment) -> tuple[int, float, int] | None:
     """Play the decision; return the action, its reward and the next state.
 
-    Only the library's agents can take back what they were asked: others return None.
+    Only the library's agents can withdraw a decision: for others the result is None.
     """
     if not isinstance(moment.agent, Agent):
         return None
     moment.agent.withdraw()
     with listening():
-        played = run(moment.world, moment.agent, moment.asked.seed, steps=1)
+        played = run(moment.environment, moment.agent, moment.planned.seed, steps=1)
     return int(played.actions[0]), float(played.rewards[0]), int(played.final_state)
 
 
-def _require_same(found: NDArray[np.float64], stored: pl.Series, asked: Asked) -> None:
-    values = np.asarray(stored, dtype=np.float64)[: found.size]
-    if not np.array_equal(found, values):
-        first = int(np.argmax(found != values))
+def _require_same(replayed: NDArray[np.float64], stored: pl.Series, planned: ManifestRun) -> None:
+    values = np.asarray(stored, dtype=np.float64)[: replayed.size]
+    if not np.array_equal(replayed, values):
+        first = int(np.argmax(replayed != values))
         raise StateError(
-            f"played again, it has collected {found[first]:g} where {values[first]:g} is stored",
-            field=f"run {asked.key[:12]}",
-            where=f"t={(first + 1) * every(asked.horizon)}",
+            f"played again, it has collected {replayed[first]:g} where {values[first]:g} is stored",
+            field=f"run {planned.key[:12]}",
+            where=f"t={(first + 1) * recording_step(planned.horizon)}",
             fix="use the version and the source that made it, or run the study again",
         )

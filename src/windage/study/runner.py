@@ -1,4 +1,4 @@
-"""Run what a study asks for and is not there yet; whatever happens, what is done stays done."""
+"""Running of the missing runs of a study; whatever happens, results that are there stay."""
 
 from __future__ import annotations
 
@@ -7,32 +7,105 @@ import warnings
 from collections.abc import Callable, Iterable
 from concurrent.futures import Executor
 from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
 import msgspec
 
-from windage import errors
+from windage import envs, errors
 from windage.agents.base import Agent
 from windage.agents.warning_capture import listening
 from windage.errors import StateError, WindageError
 from windage.models import DriftingMDP
 from windage.simulate import run as run_agent
-from windage.study import pools
-from windage.study.columns import Gains
-from windage.study.crew import Crew, Job
-from windage.study.kinds import AT_HAND
-from windage.study.manifest import Asked, Manifest, OtherFormatError
-from windage.study.planning import Plan, plan, versions
-from windage.study.play import Outcome, Task, gains_of, play, solve
-from windage.study.pools import Pool
+from windage.study import executors
+from windage.study.configs import AT_HAND
+from windage.study.executors import Crew, Job, Pool
+from windage.study.expand import Expansion, expand, versions
+from windage.study.manifest import Manifest, OtherFormatError
+from windage.study.schema import Gains
 from windage.study.spec import Spec
-from windage.study.status import Failure, Status, Summary, reason
 from windage.study.store import Kind, Store
+from windage.study.task import Outcome, Task, gains_of, solve
 
-__all__ = ["run_study"]
+__all__ = ["Failure", "StudyStatus", "StudySummary", "reason", "run_study"]
 
 _WARM_UP = 16  # steps that compile a learner
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A run that could not be made, and why; it is tried again the next time."""
+
+    what: str
+    why: str
+
+
+@dataclass
+class StudyStatus:
+    """The state of a running study; given to `progress` now and then.
+
+    Attributes
+    ----------
+    stage
+        The stage: "planning", "reading", "compiling", "oracles" or "runs".
+    total, kept, made, failed
+        Runs that are asked for, that were there already, that were made now, that failed.
+    steps, steps_to_do
+        Steps of the runs made now, and of all that are to be made now; those that failed are not.
+    running
+        Names of the jobs the workers have begun.
+    """
+
+    stage: str = "planning"
+    total: int = 0
+    kept: int = 0
+    made: int = 0
+    failed: int = 0
+    steps: int = 0
+    steps_to_do: int = 0
+    running: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class StudySummary:
+    """The outcome of running a study.
+
+    Attributes
+    ----------
+    folder
+        Of the results.
+    runs, kept, made
+        Runs that are asked for, that were there already, that were made now.
+    repaired
+        Files that were damaged and have been computed anew.
+    failures
+        Runs that could not be made.
+    spare
+        Files of runs that the study does not ask for any more.
+    hash
+        Of all results, the same wherever and in how many pieces they were made; empty if some are
+        missing.
+    """
+
+    folder: Path
+    runs: int
+    kept: int
+    made: int
+    repaired: tuple[str, ...]
+    failures: tuple[Failure, ...]
+    spare: int
+    hash: str
+
+
+def reason(err: Exception) -> str:
+    """Return why a run failed: our errors speak for themselves, others need their names.
+
+    >>> reason(ZeroDivisionError("division by zero"))
+    'ZeroDivisionError: division by zero'
+    """
+    return str(err) if isinstance(err, WindageError) else f"{type(err).__name__}: {err}"
 
 
 def run_study(
@@ -42,40 +115,44 @@ def run_study(
     workers: int | None = None,
     executor: str | Executor = "threads",
     scheduler: str | None = None,
-    progress: Callable[[Status], None] = lambda status: None,  # noqa: ARG005
-) -> Summary:
+    progress: Callable[[StudyStatus], None] = lambda status: None,  # noqa: ARG005
+) -> StudySummary:
     """Make the runs of a study that are not in its folder yet."""
-    open_pool = pools.opener(executor, workers, scheduler)
-    status = Status()
+    open_pool = executors.opener(executor, workers, scheduler)
+    status = StudyStatus()
     progress(status)
-    asked = plan(spec)
+    expansion = expand(spec)
     with Store.opened(folder) as store:
-        return _Session(store, asked, status, progress).run(open_pool)
+        return _Session(store, expansion, status, progress).run(open_pool)
 
 
 class _Session:
-    """One go at a study."""
+    """One call of `run_study`."""
 
     def __init__(
-        self, store: Store, asked: Plan, status: Status, progress: Callable[[Status], None]
+        self,
+        store: Store,
+        expansion: Expansion,
+        status: StudyStatus,
+        progress: Callable[[StudyStatus], None],
     ) -> None:
         self.store = store
-        self.tasks = asked.tasks
-        self.manifest = asked.manifest
+        self.tasks = expansion.tasks
+        self.manifest = expansion.manifest
         self.status = status
         self.progress = progress
         self.failures: dict[str, Failure] = {}
         self.repaired: list[str] = []
         self.gains: dict[str, Gains] = {}
-        self.said = set(asked.said)
-        self.labels = {one.key: one for one in reversed(self.manifest.runs)}
+        self.warned = set(expansion.warned)
+        self.labels = {run.key: run for run in reversed(self.manifest.runs)}
 
-    def run(self, open_pool: Callable[[], AbstractContextManager[Pool]]) -> Summary:
-        """Read what is there, make what is missing."""
+    def run(self, open_pool: Callable[[], AbstractContextManager[Pool]]) -> StudySummary:
+        """Read the results that are there, and make those that are missing."""
         store, status = self.store, self.status
         store.write_manifest(_with_history(self.manifest, store))
         self._stage("reading")
-        todo = [task for key, task in self.tasks.items() if not self._whole("runs", key)]
+        todo = [task for key, task in self.tasks.items() if not self._is_whole("runs", key)]
         todo.sort(key=self._in_order)
         status.total = len(self.tasks)
         status.kept = len(self.tasks) - len(todo)
@@ -95,27 +172,27 @@ class _Session:
         return self._summary()
 
     def _in_order(self, task: Task) -> tuple[int, int]:
-        """Whole seeds first, so that pairs can be compared early, of few worlds at a time."""
-        return self.labels[task.key].world // AT_HAND, task.seed
+        """Return a sorting key: whole seeds first, and few models at a time."""
+        return self.labels[task.key].environment_index // AT_HAND, task.seed
 
     def _oracles(self, keys: list[str]) -> Iterable[Job]:
-        worlds = {task.world.key: task.world for task in self.tasks.values()}
-        places = {one.oracle: one for one in reversed(self.manifest.runs)}
+        environments = {task.environment.key: task.environment for task in self.tasks.values()}
+        runs = {run.oracle: run for run in reversed(self.manifest.runs)}
         for key in keys:
-            place = f"{places[key].environment}, T = {places[key].horizon:,}"
-            yield Job(key, f"the oracle of {place}", solve, (worlds[key],))
+            name = f"the oracle of {runs[key].environment}, T = {runs[key].horizon:,}"
+            yield Job(key, name, solve, (environments[key],))
 
     def _runs(self, todo: list[Task]) -> Iterable[Job]:
         for task in todo:
-            asked = self.labels[task.key]
-            if asked.oracle is not None and asked.oracle not in self.gains:
-                self._fail(task.key, _name(asked), "its oracle failed", asked.horizon)
+            run = self.labels[task.key]
+            if run.oracle is not None and run.oracle not in self.gains:
+                self._fail(task.key, str(run), "its oracle failed", run.horizon)
                 continue
-            gains = None if asked.oracle is None else self.gains[asked.oracle]
-            yield Job(task.key, _name(asked), play, (task, gains), asked.horizon)
+            gains = None if run.oracle is None else self.gains[run.oracle]
+            yield Job(task.key, str(run), None, (task, gains), run.horizon)
 
     def _all(self, crew: Crew, jobs: Iterable[Job], keep: Callable[[Job, Outcome], None]) -> None:
-        """Keep what the workers make; what fails is noted, and the others go on."""
+        """Keep the outcomes; a job that fails is noted, and the others go on."""
         for job, ended in crew.results(jobs, self._running):
             if isinstance(ended, Outcome):
                 keep(job, ended)
@@ -140,8 +217,8 @@ class _Session:
         self.status.steps += job.steps
         agent = self.labels[job.key].agent
         for message, kind in outcome.warnings:  # of one kind once an agent: numbers in them differ
-            if not {(agent, message), (agent, kind)} & self.said:
-                self.said.add((agent, kind))
+            if not {(agent, message), (agent, kind)} & self.warned:
+                self.warned.add((agent, kind))
                 warnings.warn(
                     f"{agent}: {message}", getattr(errors, kind, UserWarning), stacklevel=2
                 )
@@ -153,15 +230,15 @@ class _Session:
 
     def _solved(self, key: str) -> bool:
         """Return whether an oracle is there; if so, its sums are at hand."""
-        if not self._whole("oracles", key):
+        if not self._is_whole("oracles", key):
             return False
         row = self.store.oracle(key)
         assert row is not None
         self.gains[key] = gains_of(row)
         return True
 
-    def _whole(self, kind: Kind, key: str) -> bool:
-        """Return whether a result is there to the last bit; one that is damaged is taken away."""
+    def _is_whole(self, kind: Kind, key: str) -> bool:
+        """Return whether a result is there to the last bit; a damaged one is deleted."""
         try:
             return (self.store.run if kind == "runs" else self.store.oracle)(key) is not None
         except StateError as err:
@@ -169,11 +246,11 @@ class _Session:
             self.store.remove(kind, key)
             return False
 
-    def _summary(self) -> Summary:
+    def _summary(self) -> StudySummary:
         present = self.store.present("runs")
         whole = not self.failures and present >= self.tasks.keys()
         order = [*self.manifest.oracle_keys(), *self.tasks]
-        return Summary(
+        return StudySummary(
             folder=self.store.folder,
             runs=len(self.tasks),
             kept=self.status.kept,
@@ -190,7 +267,7 @@ class _Session:
 
 
 def _with_history(manifest: Manifest, store: Store) -> Manifest:
-    """Return the manifest with the versions of those who ran parts of the study before."""
+    """Return the manifest with the versions that ran parts of the study before."""
     try:
         last = store.manifest()
     except OtherFormatError as err:
@@ -210,8 +287,9 @@ def _with_history(manifest: Manifest, store: Store) -> Manifest:
             )
         return manifest
     before = [*last.before, last.versions]
-    others = [one for i, one in enumerate(before) if one != versions() and one not in before[:i]]
-    if others and last.versions != versions() and store.present("runs"):
+    now = versions()
+    others = [used for i, used in enumerate(before) if used != now and used not in before[:i]]
+    if others and last.versions != now and store.present("runs"):
         warnings.warn(
             f"results in {store.folder} were made with other versions, which manifest.json lists; "
             "they are kept, and `windage verify` says whether they are the same today",
@@ -222,29 +300,24 @@ def _with_history(manifest: Manifest, store: Store) -> Manifest:
 
 
 def _warm_up(todo: list[Task], *, oracle: bool) -> None:
-    """Compile what the workers will need, once, before there are several of them."""
+    """Compile the learners and the oracle once, before there are several workers."""
     seen = set()
     for task in todo:
-        if (task.player.id, task.world.id) in seen:
+        ids = task.agent.id, task.environment.id
+        if ids in seen:
             continue
-        seen.add((task.player.id, task.world.id))
-        if ":" in task.player.id or ":" in task.world.id:
+        seen.add(ids)
+        if any(":" in id for id in ids):  # noqa: A001
             continue
         with contextlib.suppress(WindageError), listening():  # a run that fails will say so itself
-            world = task.world.make()
-            assert isinstance(world, DriftingMDP)
-            agent = task.player.make(world, task.seed)
+            model = task.environment.build()
+            assert isinstance(model, DriftingMDP)
+            agent = task.agent.build(model, task.seed)
             if isinstance(agent, Agent) and agent.has_loop():
-                steps = min(_WARM_UP, world.horizon)
-                run_agent(world, agent, task.seed, steps=steps, record="totals")
+                steps = min(_WARM_UP, model.horizon)
+                run_agent(model, agent, task.seed, steps=steps, record="totals")
     if oracle:
-        from windage import envs
-
         envs.make("riverswim", horizon=10).optimal_gains()
-
-
-def _name(asked: Asked) -> str:
-    return f"{asked.agent} on {asked.environment}, T = {asked.horizon:,}, seed {asked.seed}"
 
 
 def _now() -> str:

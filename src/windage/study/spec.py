@@ -1,8 +1,8 @@
-"""A study as people write it: a TOML file, or the same from Python; read strictly.
+"""Study files: TOML, or the same tables from Python, read strictly.
 
 A list where one value would do is a sweep, several lists form the product, and a parameter that is
 itself a list is written as a list of lists. Every key is checked before anything runs; an error
-names the place in the file.
+names the place in the file. Entries get labels that tell them apart in tables and plots.
 """
 
 from __future__ import annotations
@@ -21,16 +21,43 @@ import msgspec
 
 from windage.agents import plugins
 from windage.atomic_io import as_path
+from windage.confidence.radii import Radii
 from windage.errors import InputError, WindageError
-from windage.study import ids, kinds
-from windage.study.kinds import World
-from windage.study.labels import Entry, labelled
+from windage.study import configs
+from windage.study.configs import EnvironmentConfig
 from windage.validation import as_horizon, as_name, as_seed, require_parameter, shown
 
 __all__ = ["Entry", "Spec", "read_spec"]
 
 _MOST_RUNS = 1_000_000
 _AT_THE_TOP = ("name", "horizon", "seeds")
+_LISTED = 4  # values of a list that a label shows
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One environment or agent of a study, every sweep unrolled.
+
+    Attributes
+    ----------
+    label
+        What tables and plots call it.
+    place
+        Where it stands in the file, such as `agents[2]`.
+    id
+        Of the environment or the agent.
+    parameters
+        As written, one value each.
+    listed, swept
+        Names of those that were written as a list, and as a list of several values.
+    """
+
+    label: str
+    place: str
+    id: str
+    parameters: dict[str, Any]
+    listed: tuple[str, ...] = ()
+    swept: tuple[str, ...] = ()
 
 
 class _File(msgspec.Struct, forbid_unknown_fields=True):
@@ -45,11 +72,11 @@ class _File(msgspec.Struct, forbid_unknown_fields=True):
 
 @dataclass(frozen=True)
 class Spec:
-    """A study that has been read: what is to be run, nothing looked up yet.
+    """A study that has been read; nothing is built or tuned yet.
 
     Attributes
     ----------
-    worlds
+    environments
         Environments with all parameters, beside their labels and whether their oracle is wanted.
     agents
         Agents with their parameters as written.
@@ -59,7 +86,7 @@ class Spec:
 
     name: str
     seeds: tuple[int, ...]
-    worlds: tuple[tuple[Entry, World, bool], ...]
+    environments: tuple[tuple[Entry, EnvironmentConfig, bool], ...]
     agents: tuple[Entry, ...]
     data: dict[str, Any] = field(repr=False)
     source: str = ""
@@ -94,27 +121,28 @@ def _spec(data: dict[str, Any], folder: Path) -> Spec:
             raise InputError("there are none", field=name, fix=f"add a [[{name}]] table")
     seeds = _seeds(file.seeds)
     horizons = _horizons(file.horizon)
-    worlds = [
-        found
+    environments = [
+        environment
         for i, table in enumerate(file.environments)
-        for found in _environments(table, f"environments[{i}]", horizons, folder)
+        for environment in _environments(table, f"environments[{i}]", horizons, folder)
     ]
     agents = [
         entry
         for i, table in enumerate(file.agents)
         for entry in _unrolled(table, f"agents[{i}]", _agent_id(table, f"agents[{i}]"), ())
     ]
-    labels = labelled([entry for entry, _, _ in worlds])
+    entries = _labelled([entry for entry, _, _ in environments])
     spec = Spec(
         name=as_name(file.name, "name"),
         seeds=seeds,
-        worlds=tuple(
-            (entry, world, oracle) for entry, (_, world, oracle) in zip(labels, worlds, strict=True)
+        environments=tuple(
+            (entry, config, oracle)
+            for entry, (_, config, oracle) in zip(entries, environments, strict=True)
         ),
-        agents=tuple(labelled(agents)),
+        agents=tuple(_labelled(agents)),
         data=data,
     )
-    runs = len(spec.worlds) * len(spec.agents) * len(seeds)
+    runs = len(spec.environments) * len(spec.agents) * len(seeds)
     if runs > _MOST_RUNS:
         raise InputError(
             f"{runs:,} runs are asked for", field="study", fix=f"ask for at most {_MOST_RUNS:,}"
@@ -123,13 +151,13 @@ def _spec(data: dict[str, Any], folder: Path) -> Spec:
 
 
 def _typed(data: dict[str, Any]) -> _File:
-    """Return the file by its keys; what msgspec says of a wrong one is said in our words."""
+    """Return the file by its keys; errors of msgspec are put into the library's words."""
     try:
         return msgspec.convert(data, _File, strict=True)
     except msgspec.ValidationError as err:
         problem, _, place = str(err).partition(" - at `$")
         path = place.rstrip("`").lstrip(".")
-    known = [one.name for one in msgspec.structs.fields(_File)]
+    known = [key.name for key in msgspec.structs.fields(_File)]
     if unknown := re.search(r"unknown field `(.+)`", problem):
         near = difflib.get_close_matches(unknown[1], known, n=1)
         hint = f"; did you mean {near[0]}?" if near else ""
@@ -199,7 +227,7 @@ def _require_once(numbers: Sequence[int], field: str) -> None:
 
 def _environments(
     table: dict[str, Any], place: str, horizons: tuple[int, ...], folder: Path
-) -> list[tuple[Entry, World, bool]]:
+) -> list[tuple[Entry, EnvironmentConfig, bool]]:
     """Return the environments of one table, at all horizons."""
     oracle = table.get("oracle", True)
     if not isinstance(oracle, bool):
@@ -208,9 +236,9 @@ def _environments(
         )
     if "file" in table:
         return [_from_file(table, place, oracle, folder)]
-    id = _id(table, place, ids.environment_parameters)  # noqa: A001
-    known = ids.environment_parameters(id, f"{place}.id")
-    found = []
+    id = _id(table, place, configs.environment_parameters)  # noqa: A001
+    known = configs.environment_parameters(id, f"{place}.id")
+    environments = []
     for entry in _unrolled(table, place, id, ("oracle",)):
         given = dict(entry.parameters)
         lengths: Sequence[int | None] = horizons or (None,)
@@ -220,16 +248,16 @@ def _environments(
             parameters = known | given | ({} if T is None else {"horizon": T})
             digest = ""
             if ":" in id:
-                digest = ids.source_digest(ids.world_kind(id, place))
+                digest = configs.source_digest(configs.environment_class(id, place))
                 parameters = given | ({} if T is None else {"horizon": T})
-            world = World(ids.versioned(id), parameters, digest)
-            found.append((entry, world, oracle))
-    return found
+            config = EnvironmentConfig(configs.versioned(id), parameters, digest)
+            environments.append((entry, config, oracle))
+    return environments
 
 
 def _from_file(
     table: dict[str, Any], place: str, oracle: bool, folder: Path
-) -> tuple[Entry, World, bool]:
+) -> tuple[Entry, EnvironmentConfig, bool]:
     for name in table:
         if name not in ("file", "label", "oracle"):
             raise InputError(
@@ -240,12 +268,12 @@ def _from_file(
     if isinstance(table["file"], list):
         raise InputError("is a list", field=f"{place}.file", fix="write one table for each file")
     path = as_path(table["file"], f"{place}.file")
-    world = kinds.file_world(folder / path, f"{place}.file")
-    return Entry(_label(table, path.stem, place), place, kinds.FILE, {}), world, oracle
+    config = configs.file_environment(folder / path, f"{place}.file")
+    return Entry(_label(table, path.stem, place), place, configs.FILE, {}), config, oracle
 
 
 def _agent_id(table: dict[str, Any], place: str) -> str:
-    return _id(table, place, ids.agent_parameters)
+    return _id(table, place, configs.agent_parameters)
 
 
 def _id(table: dict[str, Any], place: str, parameters: Callable[[str, str], dict[str, Any]]) -> str:
@@ -302,9 +330,9 @@ def _unrolled(
     ]
 
 
-def _label(table: dict[str, Any], unsaid: str, place: str) -> str:
-    """Return what a table wants to be called; blanks that nobody sees make no difference."""
-    return " ".join(as_name(table.get("label", unsaid), f"{place}.label").split())
+def _label(table: dict[str, Any], default: str, place: str) -> str:
+    """Return the label of a table; runs of blanks, which tables do not show, make no difference."""
+    return " ".join(as_name(table.get("label", default), f"{place}.label").split())
 
 
 def _plain(value: Any, place: str) -> None:
@@ -323,3 +351,66 @@ def _plain(value: Any, place: str) -> None:
             field=place,
             fix="write a finite number, a text, true or false",
         )
+
+
+# --- labels --------------------------------------------------------------------------------------
+
+
+def _labelled(entries: Sequence[Entry]) -> list[Entry]:
+    """Return the entries under labels that tell them apart."""
+    short = [_with_parameters(entry, entry.swept) for entry in entries]
+    by_label = _by_label(short)
+    labelled = [
+        _with_parameters(entry, tuple(entry.parameters))
+        if len(by_label[candidate.label]) > 1
+        else candidate
+        for entry, candidate in zip(entries, short, strict=True)
+    ]
+    by_label = _by_label(labelled)
+    for entry in reversed(labelled):
+        other = by_label[entry.label][0]
+        if not _same(entry, other):
+            raise InputError(
+                f"{entry.label!r} is also what {other.place} is called",
+                field=f"{entry.place}.label",
+                fix="give each a table and a label of its own, or leave one out",
+            )
+    return labelled
+
+
+def _by_label(entries: Sequence[Entry]) -> dict[str, list[Entry]]:
+    """Return the entries under each label; one that has several horizons counts once."""
+    by_label: dict[str, list[Entry]] = {}
+    for entry in entries:
+        namesakes = by_label.setdefault(entry.label, [])
+        if not any(_same(entry, other) for other in namesakes):
+            namesakes.append(entry)
+    return by_label
+
+
+def _same(one: Entry, other: Entry) -> bool:
+    return (one.place, one.parameters) == (other.place, other.parameters)
+
+
+def _with_parameters(entry: Entry, names: Sequence[str]) -> Entry:
+    """Return the entry with some of its parameters in its label."""
+    if "radii" in names:
+        Radii.from_spec(entry.parameters["radii"], f"{entry.place}.radii")
+    parts = [f"{name} {_word(name, entry.parameters[name])}" for name in names]
+    label = ", ".join([entry.label, *parts])
+    return replace(entry, label=label)
+
+
+def _word(name: str, value: Any) -> str:
+    """Return a parameter as a label shows it.
+
+    >>> _word("delta", 0.3), _word("radii", {"kind": "laplace", "scale": 0.3})
+    ('0.3', 'laplace x0.3')
+    """
+    if name == "radii":
+        return Radii.from_spec(value).label
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, (list, tuple)) and len(value) > _LISTED:
+        return f"[{value[0]}, ..., {value[-1]}]"
+    return f"{value:,}" if isinstance(value, int) else str(value).replace("'", "")

@@ -1,13 +1,13 @@
-"""The folder of a study: a manifest, one file a result, and times apart from them.
+"""The folder of a study: a manifest, one file per result, and times apart from them.
 
     manifest.json          the study, versions, and the results it asks for, in order
     runs/<key>.parquet     one run
     oracles/<key>.parquet  the optimal gains of one environment
     timings.jsonl          when, where and how long: nothing else holds that
-    .lock                  held while somebody writes
+    .lock                  held while a process writes
 
 Files appear whole or not at all, and are named by what determines their content. So it does not
-matter who wrote them, in which order, or how often somebody was killed over it.
+matter which process wrote them, in which order, or how often one was killed meanwhile.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ import polars as pl
 from windage.atomic_io import as_path, make_folder, target_of, unreadable, unwritable, write_whole
 from windage.errors import InputError, StateError
 from windage.study import manifest as manifests
+from windage.study import schema
 from windage.study.manifest import Manifest
-from windage.study.play import Outcome
-from windage.study.tables import ORACLE, RUN, read
+from windage.study.task import Outcome
 
-__all__ = ["Kind", "Store"]
+__all__ = ["Kind", "Store", "load_oracles", "load_results"]
 
 Kind = Literal["runs", "oracles"]
 """Of a result: the name of the folder it is in."""
@@ -75,9 +75,9 @@ class Store:
             lock = (store.folder / ".lock").open("a")
         except OSError as err:
             raise unwritable(store.folder, err) from None
-        with lock, _taken(lock, store.folder):
+        with lock, _locked(lock, store.folder):
             for left in store._left_behind():
-                _take_away(left)
+                _delete(left)
             yield store
 
     def has_manifest(self) -> bool:
@@ -103,11 +103,11 @@ class Store:
 
     def run(self, key: str) -> pl.DataFrame | None:
         """Return a run; None if it is not there."""
-        return read(self.path("runs", key), RUN)
+        return schema.read(self.path("runs", key), schema.RUN)
 
     def oracle(self, key: str) -> pl.DataFrame | None:
         """Return the oracle of an environment; None if it is not there."""
-        return read(self.path("oracles", key), ORACLE)
+        return schema.read(self.path("oracles", key), schema.ORACLE)
 
     def path(self, kind: Kind, key: str) -> Path:
         """Return where a result is, or would be."""
@@ -150,15 +150,15 @@ class Store:
             raise unwritable(path, err) from None
 
     def remove(self, kind: Kind, key: str) -> None:
-        """Take away a damaged file."""
-        _take_away(self.path(kind, key))
+        """Delete a damaged file."""
+        _delete(self.path(kind, key))
 
     def present(self, kind: Kind) -> set[str]:
         """Return the keys of the files that are there."""
         return {path.stem for path in (self.folder / kind).glob("*.parquet")}
 
     def _left_behind(self) -> Iterator[Path]:
-        """Yield what somebody who was killed had begun to write, and no file of the user's."""
+        """Yield files that a killed process had begun to write, and none of the user's."""
         for path in self.folder.glob("*.tmp"):
             if target_of(path) == _MANIFEST:
                 yield path
@@ -168,7 +168,7 @@ class Store:
                     yield path
 
     def _require_own(self) -> None:
-        """Refuse a folder that holds something else: nothing of it could be told from results."""
+        """Refuse a folder that holds other files: results could not be told from them."""
         folder = self.folder
         try:
             if folder.exists() and not folder.is_dir():
@@ -187,7 +187,64 @@ class Store:
             )
 
 
-def _take_away(path: Path) -> None:
+def load_results(folder: str | Path, *, unfinished: bool = False) -> pl.DataFrame:
+    """Return the runs of a study as a table, in the order the study asks for them.
+
+    Curves are lists in a cell: `explode` makes rows of them. Labels come from the manifest, all
+    else from the files of the runs, each of which is checked to the last bit.
+
+    Parameters
+    ----------
+    folder
+        What `windage run -o` wrote.
+    unfinished
+        Whether to take a study of which some runs are missing.
+
+    Raises
+    ------
+    StateError
+        The folder holds no study, a file is damaged, or runs are missing.
+    """
+    store = Store.found(folder)
+    manifest = store.manifest()
+    rows = {key: store.run(key) for key in manifest.run_keys()}
+    finished = [(run, row) for run in manifest.runs if (row := rows[run.key]) is not None]
+    missing = len(manifest.runs) - len(finished)
+    if missing and not unfinished:
+        raise StateError(
+            f"{missing:,} of {len(manifest.runs):,} runs are missing",
+            field=str(folder),
+            fix="go on with `windage run`, or pass unfinished=True",
+        )
+    leading = ["key", "study", "environment", "environment_id", "environment_parameters", "agent"]
+    return (
+        _table([row for _, row in finished], schema.RUN)
+        .select(
+            pl.lit(manifest.name).alias("study"),
+            pl.Series("environment", [run.environment for run, _ in finished], dtype=pl.String),
+            pl.Series("agent", [run.agent for run, _ in finished], dtype=pl.String),
+            pl.all(),
+        )
+        .select(*leading, pl.exclude(leading))
+    )
+
+
+def load_oracles(folder: str | Path) -> pl.DataFrame:
+    """Return the optimal gains of a study's environments, one row per label and horizon."""
+    store = Store.found(folder)
+    manifest = store.manifest()
+    wanted = dict.fromkeys((run.environment, run.oracle) for run in manifest.runs if run.oracle)
+    rows = {key: store.oracle(key) for key in manifest.oracle_keys()}
+    solved = [(label, row) for label, key in wanted if (row := rows[key]) is not None]
+    labels = pl.Series("environment", [label for label, _ in solved], dtype=pl.String)
+    return _table([row for _, row in solved], schema.ORACLE).select(labels, pl.all())
+
+
+def _table(rows: list[pl.DataFrame], columns: schema.Schema) -> pl.DataFrame:
+    return pl.concat(rows) if rows else pl.DataFrame(schema=columns.dtypes)
+
+
+def _delete(path: Path) -> None:
     try:
         path.unlink(missing_ok=True)
     except OSError as err:
@@ -195,7 +252,7 @@ def _take_away(path: Path) -> None:
 
 
 @contextlib.contextmanager
-def _taken(lock: TextIO, folder: Path) -> Iterator[None]:
+def _locked(lock: TextIO, folder: Path) -> Iterator[None]:
     """Lock the folder for this process; the system takes the lock back when it dies."""
     try:
         import fcntl

@@ -1,4 +1,4 @@
-"""`Study`: these agents, these environments, this many seeds."""
+"""`Study`: agents, environments, horizons and seeds to compare."""
 
 from __future__ import annotations
 
@@ -11,17 +11,16 @@ import numpy as np
 
 from windage.confidence.radii import Radii
 from windage.errors import InputError
-from windage.study.preview import Preview, preview
-from windage.study.runner import run_study
+from windage.study.expand import Preview, preview
+from windage.study.runner import StudyStatus, StudySummary, run_study
 from windage.study.spec import Spec, read_spec
-from windage.study.status import Status, Summary
 from windage.validation import shown
 
 __all__ = ["Study"]
 
 
 class Study:
-    """What is to be compared: environments, agents, horizons and seeds.
+    """A comparison to be run: environments, agents, horizons and seeds.
 
     Parameters
     ----------
@@ -33,7 +32,7 @@ class Study:
     seeds
         How many, or which. Every agent meets the same noise on the same seed.
     name
-        What the study is called.
+        Of the study.
 
     Examples
     --------
@@ -74,15 +73,15 @@ class Study:
 
     @property
     def name(self) -> str:
-        """What the study is called."""
+        """The name of the study."""
         return self.spec.name
 
     def preview(self, folder: str | Path | None = None) -> Preview:
-        """Return what would be run, every sweep unrolled, and how much of it a folder has.
+        """Return the runs the study asks for, sweeps unrolled, and how many of them a folder has.
 
         >>> agents = [{"id": "ucrl2", "delta": [0.05, 0.1]}]
         >>> study = Study([{"id": "riverswim"}], agents, horizon=1000, seeds=5)
-        >>> [(one.agent, one.seeds, one.there) for one in study.preview().places]
+        >>> [(row.agent, row.seeds, row.done) for row in study.preview().places]
         [('ucrl2, delta 0.05', 5, 0), ('ucrl2, delta 0.1', 5, 0)]
         """
         return preview(self.spec, folder)
@@ -94,8 +93,8 @@ class Study:
         workers: int | None = None,
         executor: str | Executor = "threads",
         scheduler: str | None = None,
-        progress: Callable[[Status], None] = lambda status: None,  # noqa: ARG005
-    ) -> Summary:
+        progress: Callable[[StudyStatus], None] = lambda status: None,  # noqa: ARG005
+    ) -> StudySummary:
         """Make the runs that are not in the folder yet; those that are there are kept.
 
         Parameters
@@ -110,7 +109,7 @@ class Study:
         scheduler
             The address of a Dask scheduler.
         progress
-            Called now and then with a `Status`.
+            Called now and then with a `StudyStatus`.
 
         Raises
         ------
@@ -120,7 +119,7 @@ class Study:
         StateError
             The workers were taken away: a cluster without its scheduler.
         KeyboardInterrupt
-            After Ctrl-C. Whatever is raised, what is done is kept, and the next call goes on from
+            After Ctrl-C. In every case finished runs are kept, and the next call goes on from
             there.
         """
         return run_study(
@@ -134,13 +133,13 @@ class Study:
 
     def __repr__(self) -> str:
         spec = self.spec
-        lengths = {world.parameters.get("horizon") for _, world, _ in spec.worlds}
+        lengths = {config.parameters.get("horizon") for _, config, _ in spec.environments}
         counts = [
-            _count(len({entry.label for entry, _, _ in spec.worlds}), "environment"),
+            _count(len({entry.label for entry, _, _ in spec.environments}), "environment"),
             *([_count(len(lengths), "horizon")] if len(lengths) > 1 else []),
             _count(len(spec.agents), "agent"),
             _count(len(spec.seeds), "seed"),
-            _count(len(spec.worlds) * len(spec.agents) * len(spec.seeds), "run"),
+            _count(len(spec.environments) * len(spec.agents) * len(spec.seeds), "run"),
         ]
         return f"Study({spec.name!r}: {', '.join(counts)})"
 

@@ -1,4 +1,4 @@
-"""`verify`: whether results are whole, and whether they come out the same today."""
+"""Verification of a study: whether its files are whole, and come out the same when recomputed."""
 
 from __future__ import annotations
 
@@ -11,20 +11,21 @@ import polars as pl
 
 from windage.errors import StateError, WindageError
 from windage.rng import stream
-from windage.study.columns import Gains
+from windage.study import schema
+from windage.study.executors import cores
+from windage.study.expand import versions
 from windage.study.manifest import Manifest, version_changes
-from windage.study.play import Outcome, Task, gains_of, play, solve
-from windage.study.pools import cores
-from windage.study.status import Failure, reason
+from windage.study.runner import Failure, reason
+from windage.study.schema import Gains, Schema
 from windage.study.store import Store
-from windage.study.tables import ORACLE, RUN, Schema, decode
+from windage.study.task import Outcome, Task, gains_of, play, solve
 from windage.validation import as_integer
 
-__all__ = ["Difference", "Verification", "verify"]
+__all__ = ["ResultMismatch", "StudyVerification", "verify"]
 
 
 @dataclass(frozen=True)
-class Difference:
+class ResultMismatch:
     """A result that came out differently, and in which columns."""
 
     what: str
@@ -32,8 +33,8 @@ class Difference:
 
 
 @dataclass(frozen=True)
-class Verification:
-    """What was looked at and what was found.
+class StudyVerification:
+    """Findings of `verify`.
 
     Attributes
     ----------
@@ -50,20 +51,20 @@ class Verification:
     failed
         Results that could not be computed again, as when the source of a class has changed.
     versions
-        What differs between the versions of then and of now: name, then, now.
+        Versions that have changed since: name, then, now.
     """
 
     files: int
     recomputed: int
     missing: int
     damaged: tuple[str, ...]
-    different: tuple[Difference, ...]
+    different: tuple[ResultMismatch, ...]
     failed: tuple[Failure, ...]
     versions: tuple[tuple[str, str, str], ...]
 
     @property
     def holds(self) -> bool:
-        """Whether all is there, nothing is damaged, and what was chosen came out the same."""
+        """Whether nothing is missing or damaged, and the sample came out the same."""
         return not (self.missing or self.damaged or self.different or self.failed)
 
 
@@ -73,7 +74,7 @@ def verify(
     sample: int | None = 5,
     seed: int = 0,
     progress: Callable[[str], None] = lambda what: None,  # noqa: ARG005
-) -> Verification:
+) -> StudyVerification:
     """Read all files of a study, compute some of them again, and compare; nothing is changed.
 
     Parameters
@@ -85,10 +86,8 @@ def verify(
     seed
         Names the sample.
     progress
-        Called with what is being done.
+        Called with the name of each stage.
     """
-    from windage.study.planning import versions
-
     if sample is not None:
         as_integer(sample, "sample", low=0)
     store = Store.found(folder)
@@ -96,97 +95,94 @@ def verify(
     progress("reading")
     runs, oracles = manifest.run_keys(), manifest.oracle_keys()
     damaged: list[str] = []
-    there = [key for key in runs if _whole(store.run, key, damaged)]
-    solved = [key for key in oracles if _whole(store.oracle, key, damaged)]
+    stored = [key for key in runs if _is_whole(store.run, key, damaged)]
+    solved = [key for key in oracles if _is_whole(store.oracle, key, damaged)]
     tasks = _tasks(manifest)
-    chosen = [tasks[key] for key in _sample(there, sample, seed)]
-    found = list(_recomputed(store, manifest, chosen, progress))
-    failed = tuple(one for one in found if isinstance(one, Failure))
-    keys = {task.key for task in chosen}
-    worlds = {asked.oracle for asked in manifest.runs if asked.oracle and asked.key in keys}
-    return Verification(
-        files=len(there) + len(solved),
-        recomputed=len(chosen) + len(worlds) - len(failed),
+    sampled = [tasks[key] for key in _sample(stored, sample, seed)]
+    findings = list(_recomputed(store, manifest, sampled, progress))
+    failed = tuple(finding for finding in findings if isinstance(finding, Failure))
+    keys = {task.key for task in sampled}
+    benchmarks = {run.oracle for run in manifest.runs if run.oracle and run.key in keys}
+    return StudyVerification(
+        files=len(stored) + len(solved),
+        recomputed=len(sampled) + len(benchmarks) - len(failed),
         missing=len(set(runs) - store.present("runs"))
         + len(set(oracles) - store.present("oracles")),
         damaged=tuple(damaged),
-        different=tuple(one for one in found if isinstance(one, Difference)),
+        different=tuple(finding for finding in findings if isinstance(finding, ResultMismatch)),
         failed=failed,
         versions=version_changes(manifest.versions, versions()),
     )
 
 
 def _recomputed(
-    store: Store, manifest: Manifest, chosen: list[Task], progress: Callable[[str], None]
-) -> Iterable[Difference | Failure]:
-    """Yield what came out differently, and what did not come out; the others go on."""
-    names = {asked.key: asked for asked in reversed(manifest.runs)}
-    worlds = {task.world.key: task.world for task in chosen if names[task.key].oracle}
+    store: Store, manifest: Manifest, sampled: list[Task], progress: Callable[[str], None]
+) -> Iterable[ResultMismatch | Failure]:
+    """Recompute a sample; yield results that differ or fail. A failure does not end the others."""
+    runs = {run.key: run for run in reversed(manifest.runs)}
+    environments = {task.environment.key: task.environment for task in sampled
+                    if runs[task.key].oracle}  # fmt: skip
     gains: dict[str | None, Gains | None] = {None: None}
     with ThreadPoolExecutor(cores()) as pool:
-        progress(f"{len(worlds)} oracles")
-        solving = {key: pool.submit(solve, world) for key, world in worlds.items()}
+        progress(f"{len(environments)} oracles")
+        solving = {key: pool.submit(solve, config) for key, config in environments.items()}
         for key, future in solving.items():
-            what = f"the oracle {key}"
-            outcome = _outcome(future, what)
+            name = f"the oracle {key}"
+            outcome = _outcome(future, name)
             if isinstance(outcome, Failure):
                 yield outcome
                 continue
-            gains[key] = gains_of(decode(outcome.data, ORACLE, Path(key)))
-            yield from _compared(store.path("oracles", key), outcome.data, ORACLE, what)
-        progress(f"{len(chosen)} runs")
+            gains[key] = gains_of(schema.decode(outcome.data, schema.ORACLE, Path(key)))
+            path = store.path("oracles", key)
+            yield from _mismatches(path, outcome.data, schema.ORACLE, name)
+        progress(f"{len(sampled)} runs")
         playing = {
-            task.key: pool.submit(play, task, gains[names[task.key].oracle])
-            for task in chosen
-            if names[task.key].oracle in gains
+            task.key: pool.submit(play, task, gains[runs[task.key].oracle])
+            for task in sampled
+            if runs[task.key].oracle in gains
         }
-        for task in chosen:
-            asked = names[task.key]
-            what = f"{asked.agent} on {asked.environment}, seed {asked.seed} ({task.key})"
+        for task in sampled:
+            run = runs[task.key]
+            name = f"{run.agent} on {run.environment}, seed {run.seed} ({task.key})"
             if task.key not in playing:
-                yield Failure(what, "its oracle failed")
+                yield Failure(name, "its oracle failed")
                 continue
-            outcome = _outcome(playing[task.key], what)
+            outcome = _outcome(playing[task.key], name)
             if isinstance(outcome, Failure):
                 yield outcome
                 continue
-            yield from _compared(store.path("runs", task.key), outcome.data, RUN, what)
+            yield from _mismatches(store.path("runs", task.key), outcome.data, schema.RUN, name)
 
 
-def _outcome(future: Future[Outcome], what: str) -> Outcome | Failure:
-    """Return what was computed, or why it was not: a class of the user's may raise anything."""
+def _outcome(future: Future[Outcome], name: str) -> Outcome | Failure:
+    """Return the outcome, or why there is none: a class of the user's may raise anything."""
     try:
         return future.result()
     except Exception as err:
-        return Failure(what, reason(err))
+        return Failure(name, reason(err))
 
 
-def _compared(path: Path, now: bytes, schema: Schema, what: str) -> Iterable[Difference]:
+def _mismatches(
+    path: Path, recomputed: bytes, columns: Schema, name: str
+) -> Iterable[ResultMismatch]:
+    """Yield a mismatch if stored values differ; other bytes may come from another writer."""
     try:
-        then = path.read_bytes()
-    except OSError:
-        return  # missing: counted elsewhere
-    if then == now:
-        return
-    try:
-        before, after = decode(then, schema, path), decode(now, schema, path)
-    except StateError:
-        return  # damaged: counted elsewhere
-    columns = [name for name in schema if not _same(before[name], after[name])]
-    if columns:  # other bytes of the same content: another version of the writer
-        yield Difference(what, tuple(columns))
-
-
-def _same(one: pl.Series, other: pl.Series) -> bool:
-    return one.equals(other, null_equal=True)
+        changed = schema.changed_columns(path.read_bytes(), recomputed, columns, path)
+    except (OSError, StateError):
+        return  # missing or damaged: counted elsewhere
+    if changed:
+        yield ResultMismatch(name, tuple(changed))
 
 
 def _tasks(manifest: Manifest) -> dict[str, Task]:
     return {
-        asked.key: Task(
-            asked.key, manifest.worlds[asked.world], manifest.players[asked.player], asked.seed
+        run.key: Task(
+            run.key,
+            manifest.environments[run.environment_index],
+            manifest.agents[run.agent_index],
+            run.seed,
         )
-        for asked in manifest.runs
+        for run in manifest.runs
     }
 
 
@@ -197,7 +193,7 @@ def _sample(keys: list[str], n: int | None, seed: int) -> list[str]:
     return [keys[i] for i in sorted(places.tolist())]
 
 
-def _whole(read: Callable[[str], pl.DataFrame | None], key: str, damaged: list[str]) -> bool:
+def _is_whole(read: Callable[[str], pl.DataFrame | None], key: str, damaged: list[str]) -> bool:
     try:
         return read(key) is not None
     except WindageError as err:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import windage as wd
-from windage.study.kinds import World, resolve
+from windage.study.configs import EnvironmentConfig, tuned
 
 MODEL = wd.envs.make("peril", horizon=400, tau=25)
 BANDIT = wd.envs.make("bandit", horizon=400, shape="breaks")
@@ -100,12 +100,14 @@ def test_agents_of_ones_own():
 
 
 def test_a_study_tells_numbers_found_from_the_same_numbers_chosen_by_hand():
-    tuned = resolve("swucrl2-cw", {}, MODEL)
-    numbers = {name: tuned.parameters[name] for name in ("window", "widening")}
-    chosen = resolve("swucrl2-cw", numbers, MODEL)
-    assert chosen.parameters == tuned.parameters
-    assert (tuned.told, chosen.told) == (None, ())
-    world = World("peril-v1", {"horizon": 400})
-    assert tuned.keys(world, [1], measured=True) != chosen.keys(world, [1], measured=True)
-    assert resolve("swucrl2-cw", {"window": "oblivious", "widening": 0.1}, MODEL).told == ()
-    assert resolve("ucrl2", {}, MODEL).told is None
+    default = tuned("swucrl2-cw", {}, MODEL)
+    numbers = {name: default.parameters[name] for name in ("window", "widening")}
+    chosen = tuned("swucrl2-cw", numbers, MODEL)
+    assert chosen.parameters == default.parameters
+    assert (default.told, chosen.told) == (None, ())
+    environment = EnvironmentConfig("peril-v1", {"horizon": 400})
+    assert default.keys(environment, [1], measured=True) != chosen.keys(
+        environment, [1], measured=True
+    )
+    assert tuned("swucrl2-cw", {"window": "oblivious", "widening": 0.1}, MODEL).told == ()
+    assert tuned("ucrl2", {}, MODEL).told is None

@@ -7,8 +7,8 @@ import pytest
 
 import windage as wd
 from tests.models import Weights, random_mdp
-from tests.unit.kernels.test_simulator_alias import literal_draw
 from tests.unit.kernels.test_random import literal_uniform, literal_word
+from tests.unit.kernels.test_simulator_alias import literal_draw
 from windage.kernels import simulator as kernel
 from windage.rng import key
 from windage.simulate import world_of

@@ -5,8 +5,7 @@ import pytest
 
 import windage as wd
 from tests.models import random_mdp
-from windage.cli import oracle
-from windage.cli.show import show
+from windage.cli.show import ask, oracle_rows, show
 from windage.errors import NotConverged
 from windage.report import truth_of
 from windage.report.truth import policy_course, time_shares
@@ -179,17 +178,17 @@ def test_diameters_too_long_for_floating_point_keep_back_nothing_else():
     with pytest.raises(NotConverged, match="the longest time to .* lies between"):
         truth_of(model)
     remarks = []
-    truth = oracle.ask(model, lambda stage: None, remarks)
+    truth = ask(model, lambda stage: None, remarks)
     assert len(remarks) == 1
     assert remarks[0].startswith("D: left out, the longest time to")
     swept = [model.at(t).solve(1e-7, method="value-iteration").gain for t in range(1, 41)]
     assert truth.gain_sum == pytest.approx(sum(swept), abs=1e-4)
-    rows = {row[0]: row[1] for row in oracle.oracle_rows(truth, {})}
+    rows = {row[0]: row[1] for row in oracle_rows(truth, {})}
     assert rows["D max"] == "not known"
     assert rows["mean rho*"].startswith(f"{sum(swept) / 40:.4f}"[:5])
     assert truth.policies.starts[0] == 1
     with pytest.raises(NotConverged, match="leave the oracle out with --no-oracle"):
-        oracle.ask(model, lambda stage: None)
+        ask(model, lambda stage: None)
 
 
 def test_show_goes_on_without_diameters(tmp_path, capsys):

@@ -17,9 +17,8 @@ from windage.report.page.data import gather
 from windage.study import stats
 from windage.study.compare import comparisons, measure, summaries
 from windage.study.diff import diff
-from windage.study.play import play
-from windage.study.results import load_oracles
-from windage.study.store import Store
+from windage.study.store import Store, load_oracles
+from windage.study.task import play
 from windage.study.verify import _tasks, verify
 
 
@@ -193,9 +192,9 @@ def test_verify_notices_a_result_that_is_whole_but_wrong(copy):
     """A file with a valid checksum whose numbers are those of another seed."""
     store = Store(copy)
     tasks = list(_tasks(store.manifest()).values())
-    other = next(task for task in tasks if task.seed == 1 and task.player.id == "ucrl2")
-    victim = next(task for task in tasks if task.seed == 0 and task.player.id == "ucrl2")
-    forged = type(other)(victim.key, other.world, other.player, other.seed)
+    other = next(task for task in tasks if task.seed == 1 and task.agent.id == "ucrl2")
+    victim = next(task for task in tasks if task.seed == 0 and task.agent.id == "ucrl2")
+    forged = type(other)(victim.key, other.environment, other.agent, other.seed)
     (copy / "runs" / f"{victim.key}.parquet").write_bytes(play(forged, None).data)
     found = verify(copy, sample=None)
     assert not found.holds
@@ -210,7 +209,7 @@ def test_verify_notices_a_forged_oracle(copy):
     store = Store(copy)
     (path,) = (copy / "oracles").iterdir()
     row = store.oracle(path.stem).row(0, named=True)
-    from windage.study.tables import ORACLE, encode
+    from windage.study.schema import ORACLE, encode
 
     path.write_bytes(encode(row | {"total": row["total"] + 1.0}, ORACLE))
     found = verify(copy, sample=1)

@@ -1,4 +1,4 @@
-"""`diff` of two studies: partners, seeds, numbers, and what is said of the rest."""
+"""`diff` of two studies: matches, seeds, numbers, and remarks on the rest."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from tests.unit.study.conftest import study
 from windage.cli import main
 from windage.errors import InputError, StateError
 from windage.study import stats
-from windage.study.diff import diff
-from windage.study.partners import Difference
+from windage.study.configs import AgentConfig, EnvironmentConfig
+from windage.study.diff import Condition, ConditionConfig, ConfigDifference, diff, match
 
 
 def test_diff_of_two_studies(pair):
@@ -23,11 +23,11 @@ def test_diff_of_two_studies(pair):
     assert found.measure == "regret"
     assert (found.only_first, found.only_second) == (0, 2)
     random, ucrl2 = found.changes
-    assert (random.partners.first.agent, random.same, random.paired.n) == ("random", 4, 4)
-    assert random.partners.differences == ()
+    assert (random.match.first.agent, random.same, random.paired.n) == ("random", 4, 4)
+    assert random.match.differences == ()
     assert random.paired.difference.estimate == 0.0
     assert ucrl2.same == 0
-    assert ucrl2.partners.differences == (Difference("delta", "0.05", "0.5"),)
+    assert ucrl2.match.differences == (ConfigDifference("delta", "0.05", "0.5"),)
     assert (found.alone_first, found.alone_second) == ((), ())
     a, b = (wd.load_results(folder).filter(pl.col("agent") == "ucrl2") for folder in pair)
     mine, theirs = a["regret"].to_list(), b["regret"].to_list()[:4]
@@ -51,7 +51,7 @@ def test_diff_pairs_seeds_by_their_names_and_corrects_for_all_rows(tmp_path):
     tables = [wd.load_results(tmp_path / name) for name in "ab"]
     for change in found.changes:
         one, other = (
-            dict(part.filter(pl.col("agent") == change.partners.first.agent)
+            dict(part.filter(pl.col("agent") == change.match.first.agent)
                  .select("seed", "regret").iter_rows())
             for part in tables
         )  # fmt: skip
@@ -87,12 +87,12 @@ def test_diff_knows_agents_and_environments_by_what_they_are(tmp_path, capsys):
     second = [small | {"label": "two"}, large | {"label": "one"}, {"id": "psrl"}]
     wd.Study([{"id": "riverswim", "label": "river"}], second, **more).run(tmp_path / "b")
     found = diff(tmp_path / "a", tmp_path / "b")
-    assert [(c.partners.first.agent, c.partners.second.agent) for c in found.changes] == [
+    assert [(c.match.first.agent, c.match.second.agent) for c in found.changes] == [
         ("one", "two"), ("two", "one")
     ]  # fmt: skip
     for change in found.changes:
-        assert (change.same, change.paired.n, change.partners.differences) == (3, 3, ())
-        assert change.partners.second.environment == "river"
+        assert (change.same, change.paired.n, change.match.differences) == (3, 3, ())
+        assert change.match.second.environment == "river"
     assert [str(place) for place in found.alone_first] == ["random on riverswim, T = 200"]
     assert [str(place) for place in found.alone_second] == ["psrl on river, T = 200"]
     assert (found.only_first, found.only_second) == (3, 3)
@@ -118,7 +118,7 @@ def test_namesakes_are_compared_and_their_differences_told(tmp_path, monkeypatch
             [{"id": f"{name}:Plain", "label": "mine"}], horizon=100, seeds=2,
         ).run(tmp_path / name)  # fmt: skip
     (change,) = diff(tmp_path / "mine_v9", tmp_path / "mine_v10").changes
-    told = {one.name: (one.first, one.second) for one in change.partners.differences}
+    told = {one.name: (one.first, one.second) for one in change.match.differences}
     assert told.pop("environment.states") == ("5", "6")
     assert told.pop("id") == ("mine_v9:Plain", "mine_v10:Plain")
     assert told.keys() == {"source"}
@@ -150,7 +150,7 @@ def test_what_both_have_but_cannot_be_compared_is_not_called_alone(tmp_path, cap
     a, b, c = (str(tmp_path / name) for name in "abc")
     found = diff(a, b, column="regret")
     (change,) = found.changes
-    assert (change.partners.first.environment, change.paired.n) == ("riverswim", 1)
+    assert (change.match.first.environment, change.paired.n) == ("riverswim", 1)
     assert [one.first.environment for one in found.apart] == ["two-state-cosine"]
     assert (found.alone_first, found.alone_second) == ((), ())
     assert (found.only_first, found.only_second) == (2, 2)  # seeds 0 and 2, in either world
@@ -174,3 +174,70 @@ def test_diff_with_a_study_that_has_no_run_yet(pair, tmp_path):
         path.unlink()
     with pytest.raises(StateError, match="begun: no run is in it yet"):
         diff(pair[0], tmp_path / "begun")
+
+
+ENVIRONMENT = EnvironmentConfig("riverswim-v0", {"horizon": 100})
+
+
+def configured(delta, told=None, digest=""):
+    return ConditionConfig(ENVIRONMENT, AgentConfig("ucrl2", {"delta": delta}, digest, told))
+
+
+def conditions(**agents):
+    return {Condition("river", 100, name): one for name, one in agents.items()}
+
+
+def matched(first, second):
+    return {one.first.agent: one.second.agent for one in match(first, second)}
+
+
+def test_of_several_alike_the_namesake_is_taken():
+    assert matched(
+        conditions(x=configured(0.1)), conditions(y=configured(0.1), x=configured(0.1))
+    ) == {"x": "x"}
+
+
+def test_namesakes_choose_before_others_of_the_same_configuration():
+    assert matched(
+        conditions(a=configured(0.1), x=configured(0.1)), conditions(x=configured(0.1))
+    ) == {"x": "x"}
+
+
+def test_nobody_has_two_partners():
+    """What a second study calls b is the first one's a; so its b has no partner."""
+    assert matched(
+        conditions(a=configured(0.1), b=configured(0.2)), conditions(b=configured(0.1))
+    ) == {"a": "b"}
+
+
+def test_the_order_is_that_of_the_first_conditions():
+    first = conditions(a=configured(0.1), b=configured(0.2), c=configured(0.3))
+    second = conditions(c=configured(0.3), b=configured(0.4), z=configured(0.1))
+    assert list(matched(first, second).items()) == [("a", "z"), ("b", "b"), ("c", "c")]
+
+
+def test_what_an_agent_is_told_is_part_of_what_it_is():
+    first = conditions(x=configured(0.1))
+    second = conditions(y=configured(0.1, told=()), x=configured(0.2, told=("B_r", "B_p")))
+    (one,) = match(first, second)
+    assert (one.first.agent, one.second.agent) == ("x", "x")
+    assert one.differences == (
+        ConfigDifference("delta", "0.1", "0.2"),
+        ConfigDifference("given", "what its kind requires", "B_r and B_p"),
+    )
+    (one,) = match(first, conditions(x=configured(0.1, told=())))
+    assert one.differences == (ConfigDifference("given", "what its kind requires", "nothing"),)
+
+
+def test_what_differs_is_told_the_environment_first():
+    theirs = ConditionConfig(
+        EnvironmentConfig("riverswim-v0", {"horizon": 100, "states": 4}),
+        AgentConfig("psrl", {}, digest="ab"),
+    )
+    (one,) = match(conditions(x=configured(0.1)), conditions(x=theirs))
+    assert one.differences == (
+        ConfigDifference("environment.states", "-", "4"),
+        ConfigDifference("id", "ucrl2", "psrl"),
+        ConfigDifference("delta", "0.1", "-"),
+        ConfigDifference("source", "-", "ab"),
+    )

@@ -14,9 +14,8 @@ import pytest
 import windage as wd
 from tests.unit.study.test_store import contents
 from windage.errors import InputError
-from windage.study import kinds, pools
-from windage.study.results import load_oracles
-from windage.study.store import Store
+from windage.study import configs, executors
+from windage.study.store import Store, load_oracles
 from windage.study.verify import verify
 
 OWN = "tests.unit.study.own"
@@ -150,21 +149,21 @@ def test_oracles_are_found_once_for_all_runs(tmp_path, monkeypatch):
 
 def test_models_are_made_once_however_many_there_are(tmp_path, monkeypatch):
     made, seeds = [], []
-    make, play = wd.envs.make, pools.play
+    make, play = wd.envs.make, executors.play
     monkeypatch.setattr(
         wd.envs, "make", lambda name, **given: made.append(given["horizon"]) or make(name, **given)
     )
     monkeypatch.setattr(
-        pools, "play", lambda task, *rest: seeds.append(task.seed) or play(task, *rest)
+        executors, "play", lambda task, *rest: seeds.append(task.seed) or play(task, *rest)
     )
-    horizons = list(range(30, 30 + kinds.AT_HAND + 3))
+    horizons = list(range(30, 30 + configs.AT_HAND + 3))
     worlds = [{"id": "peril", "tau": 3, "oracle": False}]
     asked = study({"id": "random"}, environments=worlds, horizon=horizons, seeds=4)
     asked.run(tmp_path / "results", workers=1)
     planned, played = made[: len(horizons)], made[len(horizons) :]
     assert planned == horizons
     assert sorted(played) == sorted(set(played)), "a model was made again for every seed"
-    few, rest = kinds.AT_HAND, 3
+    few, rest = configs.AT_HAND, 3
     assert seeds == [seed for n in (few, rest) for seed in range(4) for _ in range(n)]
 
 
@@ -241,7 +240,7 @@ def test_changed_source_is_another_agent(tmp_path, monkeypatch):
 def test_somebody_else_at_the_address_of_a_scheduler(tmp_path, monkeypatch, answer):
     """Silence, as of a scheduler that hangs; or its dashboard, one port further."""
     pytest.importorskip("distributed")
-    monkeypatch.setattr(pools, "_ANSWER", 0.5)
+    monkeypatch.setattr(executors, "_ANSWER", 0.5)
     with socket.create_server(("127.0.0.1", 0)) as server:
         address = f"tcp://127.0.0.1:{server.getsockname()[1]}"
 

@@ -10,7 +10,7 @@ import pytest
 
 import windage as wd
 from windage.errors import InputError, StateError, WindageError
-from windage.study.planning import plan
+from windage.study.expand import expand
 from windage.study.spec import read_spec
 
 BASE = {
@@ -182,7 +182,7 @@ def test_the_sentence_of_the_design():
 )
 def test_values_are_tried_before_anything_runs(tables, message):
     with pytest.raises(InputError) as caught:
-        plan(agents(*tables))
+        expand(agents(*tables))
     assert str(caught.value).startswith(message)
     assert "riverswim" in str(caught.value)
 
@@ -200,13 +200,13 @@ def test_a_name_too_long_for_a_folder_is_refused(tmp_path):
 
 def test_a_list_that_is_no_sweep_is_explained():
     with pytest.raises(InputError, match=r"a list is a sweep, .* \[\[...\]\]"):
-        plan(agents({"id": "ucrl2", "reward_range": [0, 1]}))
-    plan(agents({"id": "ucrl2", "reward_range": [[0, 1]]}))
+        expand(agents({"id": "ucrl2", "reward_range": [0, 1]}))
+    expand(agents({"id": "ucrl2", "reward_range": [[0, 1]]}))
 
 
 def test_an_environment_that_cannot_be_made_is_named():
     with pytest.raises(InputError, match=r"environments\[0\].states"):
-        plan(read_spec(BASE | {"environments": [{"id": "riverswim", "states": 1}]}))
+        expand(read_spec(BASE | {"environments": [{"id": "riverswim", "states": 1}]}))
 
 
 def test_lists_form_the_product_and_labels_tell_them_apart():
@@ -247,21 +247,21 @@ def test_long_lists_do_not_make_long_labels():
 def test_horizons_and_seeds():
     spec = read_spec(BASE | {"horizon": [50, 100], "seeds": [3, 1]})
     assert spec.seeds == (3, 1)
-    assert [world.parameters["horizon"] for _, world, _ in spec.worlds] == [50, 100]
-    assert [entry.label for entry, _, _ in spec.worlds] == ["riverswim", "riverswim"]
+    assert [config.parameters["horizon"] for _, config, _ in spec.environments] == [50, 100]
+    assert [entry.label for entry, _, _ in spec.environments] == ["riverswim", "riverswim"]
     study = wd.Study(BASE["environments"], BASE["agents"], horizon=[50, 100], seeds=3)
     assert repr(study) == "Study('study': 1 environment, 2 horizons, 1 agent, 3 seeds, 6 runs)"
     own = read_spec(BASE | {"environments": [{"id": "riverswim", "horizon": 70}]})
-    assert own.worlds[0][1].parameters["horizon"] == 70
+    assert own.environments[0][1].parameters["horizon"] == 70
     default = read_spec({k: v for k, v in BASE.items() if k != "horizon"})
-    assert default.worlds[0][1].parameters["horizon"] == 20_000
+    assert default.environments[0][1].parameters["horizon"] == 20_000
 
 
 def test_long_lists_are_read_whole_and_at_once():
     """One look at each number, not at each pair of them, which took 10 s."""
     start = time.process_time()
     spec = read_spec(BASE | {"horizon": list(range(1, 10_002)), "seeds": 1})
-    assert len(spec.worlds) == 10_001
+    assert len(spec.environments) == 10_001
     assert read_spec(BASE | {"seeds": list(range(30_000))}).seeds[-1] == 29_999
     assert time.process_time() - start < 3
     with pytest.raises(InputError, match=r"seeds\[30000\]: 7 is there twice"):
@@ -273,12 +273,12 @@ def test_defaults_are_written_out():
         BASE | {"environments": [{"id": "riverswim-v0", "states": 6, "noise": "bernoulli"}]}
     )
     unsaid = read_spec(BASE)
-    assert said.worlds[0][1] == unsaid.worlds[0][1]
-    assert unsaid.worlds[0][1].id == "riverswim-v0"
+    assert said.environments[0][1] == unsaid.environments[0][1]
+    assert unsaid.environments[0][1].id == "riverswim-v0"
 
 
 def keys(**change):
-    return [asked.key for asked in plan(read_spec(BASE | change)).manifest.runs]
+    return [asked.key for asked in expand(read_spec(BASE | change)).manifest.runs]
 
 
 def test_keys_follow_what_determines_a_run_and_nothing_else():
@@ -314,11 +314,11 @@ def test_one_configuration_has_one_name():
     twice = "is 'ucrl2' of agents[0] under another name: all their runs are the same"
     for other in ({"label": "U"}, {"delta": 0.05}, {"radii": "ucrl2", "label": "U"}):
         with pytest.raises(InputError, match=re.escape(twice)) as caught:
-            plan(agents({"id": "ucrl2"}, {"id": "ucrl2", "label": "U"} | other))
+            expand(agents({"id": "ucrl2"}, {"id": "ucrl2", "label": "U"} | other))
         assert caught.value.field == "agents[1]"
     worlds = [{"id": "riverswim"}, {"id": "riverswim-v0", "label": "river", "states": 6}]
     with pytest.raises(InputError, match=re.escape("'river' is 'riverswim' of environments[0]")):
-        plan(read_spec(BASE | {"environments": worlds}))
+        expand(read_spec(BASE | {"environments": worlds}))
 
 
 def test_what_is_the_same_only_in_one_environment_keeps_both_names():
@@ -327,8 +327,8 @@ def test_what_is_the_same_only_in_one_environment_keeps_both_names():
     window = wd.agents.make("swucrl2-cw", model.space, horizon=100, budgets=model.budgets()).window
     by_hand = {"id": "swucrl2-cw", "window": window, "label": "W"}
     with pytest.raises(InputError, match="under another name"):
-        plan(agents({"id": "swucrl2-cw"}, by_hand))
-    both = plan(
+        expand(agents({"id": "swucrl2-cw"}, by_hand))
+    both = expand(
         read_spec(BASE | {"horizon": [100, 200], "agents": [{"id": "swucrl2-cw"}, by_hand]})
     )
     assert len(both.manifest.runs) == 8
@@ -356,16 +356,16 @@ def test_a_file_is_known_by_its_content(tmp_path):
         '[[environments]]\nfile = "c.npz"\n[[agents]]\nid = "random"\n'
     )
     spec = read_spec(tmp_path / "study.toml")
-    a, b, c = (world for _, world, _ in spec.worlds)
+    a, b, c = (world for _, world, _ in spec.environments)
     assert a.key == b.key != c.key
-    assert [entry.label for entry, _, _ in spec.worlds] == ["a", "b", "c"]
+    assert [entry.label for entry, _, _ in spec.environments] == ["a", "b", "c"]
     assert a.parameters == {"horizon": 60}
     wd.envs.make("peril", horizon=60, tau=3).save(tmp_path / "b.npz")
-    _, (_, other, _), _ = read_spec(tmp_path / "study.toml").worlds
+    _, (_, other, _), _ = read_spec(tmp_path / "study.toml").environments
     assert other.parameters == b.parameters
     assert other.key != b.key
     with pytest.raises(StateError, match="holds another model than when the study was started"):
-        b.make()
+        b.build()
 
 
 def test_files_that_are_no_studies(tmp_path):
@@ -409,7 +409,7 @@ def test_from_python_tuples_radii_and_numpy_numbers_are_values():
         "ucrl2, radii laplace x0.5",
     ]
     assert study.spec.seeds == (0, 1, 2)
-    assert len(plan(study.spec).tasks) == 6
+    assert len(expand(study.spec).tasks) == 6
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,8 @@ import scipy.stats
 
 import windage as wd
 from windage.errors import InputError
-from windage.study import resampling, stats
+from windage.study import stats
+from windage.study.store import load_oracles
 
 RNG = np.random.default_rng(7)
 
@@ -111,7 +112,7 @@ def test_holm_by_its_definition():
 
 
 def literal_picks(n, stratum=0):
-    return resampling.picks(n, stratum)
+    return stats.resampled_seeds(n, stratum)
 
 
 def test_the_mean_and_its_interval():
@@ -134,8 +135,8 @@ def test_resamples_draw_every_seed_alike():
     counts = np.bincount(literal_picks(10).ravel(), minlength=10)
     assert scipy.stats.chisquare(counts).pvalue > 1e-6
     assert (literal_picks(10) != literal_picks(10, 1)).any()
-    assert resampling.counts(7).sum(axis=1).tolist() == [7.0] * resampling.RESAMPLES
-    assert (resampling.counts(7)[3] == np.bincount(literal_picks(7)[3], minlength=7)).all()
+    assert stats.seed_counts(7).sum(axis=1).tolist() == [7.0] * stats.RESAMPLES
+    assert (stats.seed_counts(7)[3] == np.bincount(literal_picks(7)[3], minlength=7)).all()
 
 
 @pytest.mark.parametrize(
@@ -202,7 +203,7 @@ def test_aggregate_draws_within_each_environment(statistic):
     ours = {"iqm": lambda x: scipy.stats.trim_mean(x, 0.25), "mean": np.mean, "median": np.median}
     pooled = np.concatenate(list(scores.values()))
     draws = []
-    for b in range(resampling.RESAMPLES):
+    for b in range(stats.RESAMPLES):
         parts = [x[literal_picks(x.size, k)[b]] for k, x in enumerate(scores.values())]
         draws.append(ours[statistic](np.concatenate(parts)))
         if b == 400:
@@ -387,3 +388,35 @@ Z = np.random.default_rng(4).random((2, 9)) + 0.1
 
 def _width(found):
     return found.high - found.low
+
+
+def test_a_band_is_the_interval_of_the_mean_at_every_time():
+    curves = np.random.default_rng(0).random((7, 5)).cumsum(axis=1)
+    mean, low, high = stats.band(curves)
+    for k in range(5):
+        alone = stats.mean(curves[:, k])
+        found = (mean[k], low[k], high[k])
+        assert found == pytest.approx((alone.estimate, alone.low, alone.high), rel=1e-12)
+
+
+@pytest.mark.parametrize("values", [[1.0, 2.0], np.empty((0, 3)), [[1.0, float("nan")]]])
+def test_what_is_no_set_of_curves_is_refused(values):
+    with pytest.raises(InputError, match="values: has the shape"):
+        stats.band(values)
+
+
+def test_horizons_of_one_environment_keep_their_oracles(tmp_path):
+    study = wd.Study(
+        name="two lengths",
+        horizon=[50, 100],
+        seeds=1,
+        environments=[{"id": "two-state-cosine", "label": "world"}],
+        agents=[{"id": "random"}],
+    )
+    study.run(tmp_path / "out", workers=1)
+    oracles = load_oracles(tmp_path / "out")
+    assert oracles["environment"].to_list() == ["world", "world"]
+    assert sorted(oracles["horizon"].to_list()) == [50, 100]
+    for row in oracles.iter_rows(named=True):
+        world = wd.envs.make("two-state-cosine", horizon=row["horizon"])
+        assert row["total"] == pytest.approx(world.optimal_gains().sum(), abs=1e-3)

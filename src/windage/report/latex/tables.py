@@ -16,7 +16,7 @@ from typing import Any
 from windage.report.page.data import SHARE, AgentRuns, Contrast, Material, Setting, Standings
 from windage.report.page.tables import rounded_text
 from windage.study.compare import RULE
-from windage.study.resampling import RESAMPLES
+from windage.study.stats import RESAMPLES
 
 __all__ = [
     "bibliography",

@@ -21,8 +21,7 @@ from windage.report.page.data import Material, Setting, gather
 from windage.report.page.html import Card, EnvironmentSection, Page, render
 from windage.report.page.verdict import evidence, headline, named, plain_words, verdict
 from windage.study.manifest import Manifest
-from windage.study.results import load_oracles, load_results
-from windage.study.store import Store
+from windage.study.store import Store, load_oracles, load_results
 
 __all__ = ["Report", "compose", "make_report", "study_text", "write_report"]
 

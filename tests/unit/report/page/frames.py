@@ -5,10 +5,10 @@ from __future__ import annotations
 import polars as pl
 
 from windage.report.page.data import gather
-from windage.study.tables import ORACLE, RUN
+from windage.study.schema import ORACLE, RUN
 
-SCHEMA = {"study": pl.String, "environment": pl.String, "agent": pl.String} | RUN
-LABELLED = {"environment": pl.String} | ORACLE
+SCHEMA = {"study": pl.String, "environment": pl.String, "agent": pl.String} | RUN.dtypes
+LABELLED = {"environment": pl.String} | ORACLE.dtypes
 
 
 def row(agent, seed, share, **more):
@@ -32,7 +32,9 @@ def row(agent, seed, share, **more):
         "t": [horizon // 2, horizon],
         "cumulative_reward": [0.0, 0.0],
     }
-    found |= {name: [] for name, kind in RUN.items() if kind == pl.List and name not in found}
+    found |= {
+        name: [] for name, kind in RUN.dtypes.items() if kind == pl.List and name not in found
+    }
     if share is not None:
         earned = share * optimum
         found |= {

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from windage.cli.tables import print_table
+from windage.cli.terminal import print_table
 
 HEADERS = ["environment", "T", "agent", "seeds", "regret in A", "B - A", "95 % interval"]
 ROWS = [

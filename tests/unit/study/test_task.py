@@ -11,11 +11,11 @@ import pytest
 
 import windage as wd
 from windage.agents.warning_capture import listening
-from windage.study import columns
-from windage.study.planning import plan
-from windage.study.play import Stopped, gains_of, play, solve
+from windage.study import schema
+from windage.study.expand import expand
+from windage.study.schema import ORACLE, RUN, decode
 from windage.study.spec import read_spec
-from windage.study.tables import ORACLE, RUN, decode
+from windage.study.task import Stopped, gains_of, play, solve
 
 pytestmark = pytest.mark.filterwarnings("ignore::windage.errors.GuaranteeWarning")
 
@@ -26,7 +26,7 @@ OWN = "tests.unit.study.own"
 def tasks(agents, environment="riverswim", seeds=(3,), **more):
     tables = [{"id": environment} | more]
     data = {"horizon": T, "seeds": list(seeds), "environments": tables, "agents": agents}
-    return list(plan(read_spec(data)).tasks.values())
+    return list(expand(read_spec(data)).tasks.values())
 
 
 def row_of(task, gains=None):
@@ -34,7 +34,7 @@ def row_of(task, gains=None):
 
 
 def oracle_of(task):
-    return gains_of(decode(solve(task.world).data, ORACLE, Path("oracle")))
+    return gains_of(decode(solve(task.environment).data, ORACLE, Path("oracle")))
 
 
 TOLD = {"swucrl2-cw": ["B_r", "B_p"], "sw-psrl": ["B_r", "B_p"], "oracle": ["the model"]}
@@ -132,7 +132,7 @@ def test_of_many_episodes_the_last_are_kept(monkeypatch):
     (task,) = tasks([{"id": "ucrl2"}])
     whole = row_of(task)
     assert whole["episodes"] > 10
-    monkeypatch.setattr(columns, "MOST_EPISODES", 7)
+    monkeypatch.setattr(schema, "MOST_EPISODES", 7)
     cut = row_of(task)
     assert cut["episodes"] == whole["episodes"]
     assert cut["episode_start"] == whole["episode_start"][-7:]
@@ -167,7 +167,7 @@ def test_labels_are_honest():
 
 def test_long_lists_are_not_repeated_in_every_file():
     (task,) = tasks([{"id": "ucrl2-restarts", "restarts": [list(range(20, 220))]}])
-    assert len(task.player.parameters["restarts"]) == 200
+    assert len(task.agent.parameters["restarts"]) == 200
     assert json.loads(row_of(task)["agent_parameters"])["restarts"] == "200 values"
 
 
@@ -178,7 +178,7 @@ def test_agents_on_one_seed_meet_the_same_noise():
     first, second = row_of(one), row_of(other)
     assert first["cumulative_reward"] == second["cumulative_reward"]
     model = wd.envs.make("riverswim", horizon=T)
-    assert first["total_reward"] == wd.run(model, one.player.make(model, 3), seed=3).total_reward
+    assert first["total_reward"] == wd.run(model, one.agent.build(model, 3), seed=3).total_reward
     (elsewhere,) = tasks([{"id": f"{OWN}:Plain", "action": 1}], seeds=(4,))
     assert row_of(elsewhere)["cumulative_reward"] != first["cumulative_reward"]
 
@@ -200,15 +200,15 @@ def test_functions_that_make_models_have_one():
     (task,) = tasks([{"id": f"{OWN}:Modest"}], f"{OWN}:shore", low=0.25)
     gains = oracle_of(task)
     row = row_of(task, gains)
-    curve = wd.DriftingMDP.optimal_gains(task.world.make())
+    curve = wd.DriftingMDP.optimal_gains(task.environment.build())
     assert row["oracle_reward"] == pytest.approx(curve.sum(), abs=1e-9)
-    assert task.world.make() is task.world.make()  # models do not change
+    assert task.environment.build() is task.environment.build()  # models do not change
     assert row["agent_id"] == f"{OWN}:Modest"
 
 
 def test_the_oracles_file():
     (task,) = tasks([{"id": "random"}])
-    row = decode(solve(task.world).data, ORACLE, Path("oracle")).row(0, named=True)
+    row = decode(solve(task.environment).data, ORACLE, Path("oracle")).row(0, named=True)
     model = wd.envs.make("riverswim", horizon=T)
     curve = model.optimal_gains()
     assert row["t"] == [*range(13, T, 13), T]
@@ -229,5 +229,5 @@ def test_a_run_that_nobody_wants_any_more_is_given_up():
 def test_more_pairs_than_a_picture_shows_are_not_kept():
     data = {"horizon": 100, "seeds": 1, "agents": [{"id": "ucrl2"}],
             "environments": [{"id": "random-drift", "states": 13, "actions": 5}]}  # fmt: skip
-    (task,) = plan(read_spec(data)).tasks.values()
+    (task,) = expand(read_spec(data)).tasks.values()
     assert row_of(task)["memory_t"] == []

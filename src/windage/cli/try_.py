@@ -1,4 +1,4 @@
-"""`windage try`: one quick run of one agent in one environment."""
+"""`windage try`: one run of one agent in one environment."""
 
 from __future__ import annotations
 
@@ -8,12 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from windage.cli import rows
+from windage.cli import models
 from windage.cli.agents import listed, summary_of
-from windage.cli.places import require_place
-from windage.cli.progress import Progress
-from windage.cli.settings import parse_settings
-from windage.cli.tables import print_table, print_text
+from windage.cli.options import parse_settings, require_writable
+from windage.cli.terminal import Progress, print_table, print_text
 from windage.errors import InputError
 
 if TYPE_CHECKING:
@@ -32,18 +30,16 @@ _LABELS = (
 )  # fmt: skip
 
 
-def trial(
+def try_(
     env: Annotated[str, typer.Argument(help="An environment, or the path of a .npz model.")],
     agent: Annotated[
         str, typer.Argument(help="An agent (`windage agents` lists them), or module:Class.")
     ],
     horizon: Annotated[
         int | None,
-        typer.Option(
-            "-T", "--horizon", metavar="N", help=f"How many steps; {_STEPS:,} if not said."
-        ),
+        typer.Option("-T", "--horizon", metavar="N", help=f"How many steps; default: {_STEPS:,}."),
     ] = None,
-    seed: Annotated[int, typer.Option(help="Names the noise, and the agent's own draws.")] = 0,
+    seed: Annotated[int, typer.Option(help="Of the noise, and of the agent's own draws.")] = 0,
     settings: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="NAME=VALUE", help="A parameter of the agent."),
@@ -56,18 +52,18 @@ def trial(
         Path | None, typer.Option("-o", "--output", help="The picture: .png, .svg or .pdf.")
     ] = None,
 ) -> None:
-    """Let one agent act in one environment, and say how far from the optimum it stayed."""
+    """Run one agent in one environment, and print its regret."""
     import windage as wd
     from windage.report import picture_kind, regret_figure, save_figure
 
     options = parse_settings(settings or [], "--set")
     if output is not None:
         picture_kind(output)  # better now than after the work
-        require_place(output)
+        require_writable(output)
     model, summary, title = _find(env, horizon, parse_settings(env_settings or [], "--env-set"))
-    learner, told = _make(agent, model, seed, options)
+    learner, prior_knowledge = _make(agent, model, seed, options)
     target = output or Path("out") / f"{title}-{agent.rpartition(':')[2]}.png"
-    require_place(target)
+    require_writable(target)
     every = -(-model.horizon // _RECORDED)
     with Progress() as progress:
         progress("whether it communicates at every t")
@@ -92,19 +88,20 @@ def trial(
         *_alarms(learner),
         *([name, value] for name, value in labels.items()),
     ]
-    table += [["is told", listed(told)]] if told or getattr(learner, "told", ()) else []
-    print_table(["", f"T = {run.steps:,}, seed {seed}"], [*table, ["steps a second", speed]])
+    if prior_knowledge or getattr(learner, "told", ()):
+        table.append(["given", listed(prior_knowledge)])
+    print_table(["", f"T = {run.steps:,}, seed {seed}"], [*table, ["steps per second", speed]])
     if regret.total < 0:
         print_text(regret.explain())
     if holes:
-        print_text(f"{title} {rows.apart(holes, model.space)}: {rows.NO_GUARANTEE}")
+        print_text(f"{title} {models.apart(holes, model.space)}: {models.NO_GUARANTEE}")
     print(f"picture: {target}")
     if memory is not None:
-        print(f"how fast the world forgets: {memory}")
+        print(f"effective memory: {memory}")
 
 
 def _draw_memory(learner: Any, title: str, target: Path) -> Path | None:
-    """Draw the weights over windows, of a learner that has them; returns where the picture is."""
+    """Draw the effective memory of a learner that has one; returns the path of the picture."""
     from windage.report import forgetting_figure, save_figure
 
     if not hasattr(learner, "forgetting"):
@@ -115,7 +112,7 @@ def _draw_memory(learner: Any, title: str, target: Path) -> Path | None:
 
 
 class _Pace:
-    """A bar that follows a run, and how fast it went.
+    """A bar that follows a run, and its speed.
 
     The first block is not timed: compiled loops are loaded in it.
     """
@@ -138,7 +135,7 @@ class _Pace:
             self._progress(f"playing [{'#' * full}{'.' * (_BAR - full)}] {percent} %")
 
     def speed(self) -> str:
-        """Return the steps a second, in three digits."""
+        """Return the steps per second, in three digits."""
         since, remark = self._first or self._start, ""
         if since == self._now:
             since, remark = self._start, " (with the time to load)"
@@ -147,17 +144,17 @@ class _Pace:
 
 
 def _result(run: Run, regret: Regret) -> list[list[str]]:
-    """Return what the run earned and lost, in rows."""
+    """Return rewards and regret, in rows."""
     from windage.report.figures.style import upwards
 
     error = upwards(regret.error)
     share = f"{regret.share:.1%}, noise apart"
     found = [
         ["total reward", _sum(run.total_reward)],
-        ["sum of rho*", f"{_sum(regret.total_optimal)} +- {error}"],
+        ["optimal gain", f"{_sum(regret.total_optimal)} +- {error}"],
         ["share of it", share if regret.total_optimal > 0 else "nothing is to be earned"],
-        ["regret of the path", f"{_sum(regret.total)} +- {error}"],
-        ["regret observed", _sum(regret.total_observed)],
+        ["pseudo-regret", f"{_sum(regret.total)} +- {error}"],
+        ["observed regret", _sum(regret.total_observed)],
     ]
     if len(run.episodes):
         found.append(["episodes", _episodes(run.episodes)])
@@ -165,7 +162,7 @@ def _result(run: Run, regret: Regret) -> list[list[str]]:
 
 
 def _alarms(learner: Any) -> list[list[str]]:
-    """Return how often the tests of a learner that looks for changes fired, in a row a test."""
+    """Return how often each change test of a learner fired, one row per test."""
     fired = getattr(learner, "fired", None)
     if not isinstance(fired, dict) or not hasattr(learner, "reach"):
         return []
@@ -178,7 +175,7 @@ def _alarms(learner: Any) -> list[list[str]]:
 
 
 def _episodes(episodes: Episodes) -> str:
-    """Return how many there were, and why they ended."""
+    """Return the number of episodes, and why they ended."""
     import numpy as np
 
     total = episodes.total
@@ -192,10 +189,10 @@ def _episodes(episodes: Episodes) -> str:
 def _find(
     env: str, horizon: int | None, parameters: dict[str, Any]
 ) -> tuple[DriftingMDP, str, str]:
-    """Return a model, what it is in one line, and what to call it."""
+    """Return a model, its summary, and its name."""
     import windage as wd
 
-    file = rows.file_named(env)
+    file = models.file_named(env)
     if file is not None:
         if parameters or horizon is not None:
             raise InputError(
@@ -203,7 +200,7 @@ def _find(
                 field=env,
                 fix="leave out -T and --env-set, or name an environment",
             )
-        return rows.load(file), "", file.stem
+        return models.load(file), "", file.stem
     if "horizon" in parameters:
         raise InputError("the horizon is set with -T", field="--env-set", fix="write -T N")
     length = _STEPS if horizon is None else horizon
@@ -214,7 +211,7 @@ def _find(
 def _make(
     name: str, model: DriftingMDP, seed: int, options: dict[str, Any]
 ) -> tuple[Agent, tuple[str, ...]]:
-    """Return an agent for a model, and what of the model it is told: what it needs, no more."""
+    """Return an agent for a model, and its prior knowledge: what it requires, no more."""
     import windage as wd
 
     for option in options:
@@ -228,7 +225,7 @@ def _make(
 
 
 def _labels(agent: Agent) -> dict[str, str]:
-    """Return what a result of this agent must be labelled with, as far as the agent has it."""
+    """Return the labels that a result of this agent must carry, as far as the agent has them."""
     found: dict[str, str] = {}
     for name in _LABELS:
         value = getattr(agent, name, None)

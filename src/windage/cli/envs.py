@@ -1,4 +1,4 @@
-"""`windage envs`: the environments there are, and all that is known of one."""
+"""`windage envs`: the list of environments, and the description of one."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from windage.cli.rows import action_range, print_model, sizes, variation
-from windage.cli.tables import number, print_table
+from windage.cli.models import action_range, print_model, sizes, variation
+from windage.cli.terminal import number, print_table
 
 if TYPE_CHECKING:
     from windage.envs import Environment
@@ -20,11 +20,11 @@ _WIDEST = 100  # columns: longer lines of prose are hard to follow
 
 def envs(
     name: Annotated[
-        str | None, typer.Argument(metavar="ID", help="One environment, to read all about it.")
+        str | None, typer.Argument(metavar="ID", help="One environment, to describe it.")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
 ) -> None:
-    """List the environments, or say all that is known of one."""
+    """List the environments, or describe one."""
     import windage as wd
 
     chosen = [wd.envs.get(one) for one in ([name] if name else wd.envs.names())]
@@ -33,13 +33,13 @@ def envs(
 
         print(json.dumps([_entry(one) for one in chosen], indent=2))
     elif name:
-        _tell(chosen[0])
+        _describe(chosen[0])
     elif sys.stdout.isatty():
         rows = [_cells(one, short=True) for one in chosen]
-        print_table(["id", "S", "A", "what it is"], rows)
-        print("S states, A actions a state. `windage envs ID` says more of one.")
+        print_table(["id", "S", "A", "summary"], rows)
+        print("S states, A actions per state. `windage envs ID` describes one.")
     else:
-        header = ["id", "S x A (pairs)", "T", "B_r", "B_p", "D <=", "what it is"]
+        header = ["id", "S x A (pairs)", "T", "B_r", "B_p", "D <=", "summary"]
         print_table(header, [_cells(one, short=False) for one in chosen])
 
 
@@ -60,8 +60,8 @@ def _cells(environment: Environment, *, short: bool) -> list[str]:
     ]
 
 
-def _tell(environment: Environment) -> None:
-    """Print what an environment is, its sizes, and its parameters with their defaults."""
+def _describe(environment: Environment) -> None:
+    """Print the description, the sizes, and the parameters with their defaults."""
     width = min(shutil.get_terminal_size().columns, _WIDEST)
     print(textwrap.fill(f"{environment.id}: {environment.summary}", width))
     for line in _prose(environment, width):

@@ -1,4 +1,7 @@
-"""Where runs are made: threads, processes, a Dask cluster, or any executor of one's own."""
+"""Executors of runs: threads, processes, a Dask cluster, or any executor of the user's.
+
+A `Crew` hands jobs out to them, and replaces workers that die.
+"""
 
 from __future__ import annotations
 
@@ -10,24 +13,37 @@ import signal
 import threading
 import time
 import warnings
-from collections.abc import Callable, Iterator
-from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import (
+    FIRST_COMPLETED,
+    BrokenExecutor,
+    CancelledError,
+    Executor,
+    Future,
+    ProcessPoolExecutor,
+    ThreadPoolExecutor,
+    wait,
+)
 from dataclasses import dataclass
-from multiprocessing.connection import Connection, wait
+from multiprocessing import connection
+from multiprocessing.connection import Connection
 from typing import Any
 
 from windage.errors import InputError, ParameterWarning, StateError
-from windage.study.columns import Gains
-from windage.study.play import Outcome, Task, play
+from windage.study.schema import Gains
+from windage.study.task import Outcome, Task, play
 from windage.validation import as_choice, as_integer
 
-__all__ = ["EXECUTORS", "Pool", "cores", "opener"]
+__all__ = ["EXECUTORS", "Crew", "Job", "Pool", "cores", "opener"]
 
 EXECUTORS = ("threads", "processes", "dask")
 _MOST_WORKERS = 4096
 _AHEAD = 2
 _ASK = 1.0  # seconds between two looks at how many workers a cluster has
 _ANSWER = 10  # seconds that a scheduler may take to answer
+_LOOK = 0.25  # seconds between two looks at which jobs are running
+_STRIKES = 3  # so often a job may take its worker down
 
 
 @dataclass(frozen=True)
@@ -38,26 +54,26 @@ class Pool:
     ----------
     workers
         Returns how many runs are made at a time: the workers of a cluster come and go.
-    far
-        Whether the way to them may be long: then as many runs as are made wait at their door.
+    remote
+        Whether workers may be remote; if so, one run per worker is handed out ahead.
     submit
         Takes a function of plain data and its arguments.
     play
         `play` as these workers call it: in a thread it notices when it is to stop.
     stop
-        Asks for an end; runs that are on their way are given up.
+        Asks for an end; runs that have begun are given up.
     """
 
     workers: Callable[[], int]
-    far: bool
+    remote: bool
     submit: Callable[..., Future[Outcome]]
     play: Callable[[Task, Gains | None], Outcome]
     stop: Callable[[], None]
 
     def room(self) -> tuple[int, int]:
-        """Return how many runs are made at a time, and how many the workers should have at hand."""
+        """Return how many runs are made at a time, and how many are handed out."""
         workers = self.workers()
-        return workers, workers + (workers if self.far else _AHEAD)
+        return workers, workers + (workers if self.remote else _AHEAD)
 
 
 def cores() -> int:
@@ -70,7 +86,7 @@ def cores() -> int:
 def opener(
     executor: str | Executor, workers: int | None, scheduler: str | None
 ) -> Callable[[], contextlib.AbstractContextManager[Pool]]:
-    """Return what opens the pool that is asked for; it is closed at the end of a `with` block."""
+    """Return a function that opens the chosen pool; a `with` block closes it."""
     if workers is not None:
         as_integer(workers, "workers", low=1, high=_MOST_WORKERS)
     if isinstance(executor, Executor):
@@ -106,7 +122,7 @@ def _require_fresh_processes(executor: Executor) -> None:
 
 @contextlib.contextmanager
 def _given(executor: Executor, workers: int) -> Iterator[Pool]:
-    """Use somebody else's executor, which stays open; one that broke, nobody here can replace."""
+    """Use an executor of the user's, which stays open and cannot be replaced if it breaks."""
 
     def submit(work: Callable[..., Outcome], *arguments: Any) -> Future[Outcome]:
         try:
@@ -144,30 +160,30 @@ def _processes(workers: int) -> Iterator[Pool]:
     Processes are started afresh: one that is forked from a program with threads may hang.
     """
     context = multiprocessing.get_context("spawn")
-    door, ours = context.Pipe(duplex=False)  # closed at our end, it sends the workers home
+    lifeline, ours = context.Pipe(duplex=False)  # workers end when our end of it is closed
     pool = ProcessPoolExecutor(
-        workers, mp_context=context, initializer=_start_worker, initargs=(door,)
+        workers, mp_context=context, initializer=_start_worker, initargs=(lifeline,)
     )
-    apart = ThreadPoolExecutor(1, initializer=_hear_ctrl_c, initargs=(False,))
+    starter = ThreadPoolExecutor(1, initializer=_hear_ctrl_c, initargs=(False,))
 
     def submit(work: Callable[..., Outcome], *arguments: Any) -> Future[Outcome]:
         """The first call starts the workers: in a thread, where Ctrl-C does not cut that short."""
-        return apart.submit(pool.submit, work, *arguments).result()
+        return starter.submit(pool.submit, work, *arguments).result()
 
     try:
         yield Pool(lambda: workers, False, submit, play, ours.close)
     finally:
-        apart.shutdown(wait=True)
+        starter.shutdown(wait=True)
         pool.shutdown(wait=True, cancel_futures=True)
         ours.close()
-        door.close()
+        lifeline.close()
 
 
-def _start_worker(door: Connection) -> None:
+def _start_worker(lifeline: Connection) -> None:
     """Prepare a process: Ctrl-C is for its parent, and it does not outlive it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     _hear_ctrl_c(True)
-    threading.Thread(target=_end_with, args=(door,), daemon=True).start()
+    threading.Thread(target=_end_with, args=(lifeline,), daemon=True).start()
 
 
 def _hear_ctrl_c(hear: bool) -> None:
@@ -180,14 +196,14 @@ def _hear_ctrl_c(hear: bool) -> None:
         signal.pthread_sigmask(how, {signal.SIGINT})
 
 
-def _end_with(door: Connection) -> None:
-    """End at once when the parent says so or dies: what a run has made, its parent writes."""
-    wait([door])
+def _end_with(lifeline: Connection) -> None:
+    """End at once when the parent says so or dies: results are written by the parent."""
+    connection.wait([lifeline])
     os._exit(1)
 
 
 class _Seats:
-    """How many threads a cluster has: its workers may come after the study, and grow with it."""
+    """The number of threads of a cluster, whose workers may come after the study has begun."""
 
     def __init__(self, client: Any) -> None:
         self._client = client
@@ -240,7 +256,7 @@ def _dask(scheduler: str, workers: int | None) -> Iterator[Pool]:
 
 
 async def _knock(scheduler: str) -> None:
-    """See whether a scheduler answers: a client waits for ever where somebody listens silently."""
+    """See whether a scheduler answers: a client waits for ever where a port is open but silent."""
     import distributed
 
     dask: Any = distributed
@@ -248,3 +264,125 @@ async def _knock(scheduler: str) -> None:
     calling = dask.comm.connect(scheduler, timeout=_ANSWER, **options)
     comm = await asyncio.wait_for(calling, 2 * _ANSWER)
     comm.abort()
+
+
+# --- handing out jobs ----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Job:
+    """Work for one worker: a run, or an oracle.
+
+    Attributes
+    ----------
+    work
+        Called with the arguments; None for a run, which each pool plays in its own way.
+    """
+
+    key: str
+    name: str
+    work: Callable[..., Outcome] | None
+    arguments: tuple[Any, ...]
+    steps: int = 0
+
+
+class Crew:
+    """Workers of one pool; a pool that broke is opened again."""
+
+    def __init__(self, open_pool: Callable[[], contextlib.AbstractContextManager[Pool]]) -> None:
+        self._open = open_pool
+        self._stack = contextlib.ExitStack()
+        self._pool: Pool | None = None
+
+    def __enter__(self) -> Crew:
+        self._renew()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is not None and self._pool is not None:
+            self._pool.stop()
+        self._stack.close()
+
+    def results(
+        self, jobs: Iterable[Job], running: Callable[[list[str]], None]
+    ) -> Iterator[tuple[Job, Outcome | Exception]]:
+        """Yield jobs as they end, with their outcome or the error they raised.
+
+        A job whose worker died is done again, alone; one that takes three workers down has failed.
+        """
+        waiting = deque(jobs)
+        flying: dict[Future[Outcome], Job] = {}
+        strikes: Counter[str] = Counter()
+        while waiting or flying:
+            workers = self._launch(waiting, flying, strikes)
+            running([job.name for job in flying.values()][:workers])
+            done, _ = wait(flying, timeout=_LOOK, return_when=FIRST_COMPLETED)
+            died: list[Job] = []
+            for future in done:
+                job = flying.pop(future)
+                ended = _ended(future)
+                if isinstance(ended, BrokenExecutor):
+                    died.append(job)
+                else:
+                    yield job, ended
+            if died:
+                died += flying.values()
+                flying.clear()
+                self._renew()
+            for job in died:
+                strikes[job.key] += 1
+                if strikes[job.key] < _STRIKES:
+                    waiting.append(job)
+                else:
+                    yield (
+                        job,
+                        StateError(
+                            f"{_STRIKES} workers died at it",
+                            fix="see whether memory is enough; in a script, call run under "
+                            'if __name__ == "__main__":',
+                        ),
+                    )
+
+    def _launch(
+        self, waiting: deque[Job], flying: dict[Future[Outcome], Job], strikes: Counter[str]
+    ) -> int:
+        """Hand out a few jobs more than there are workers; one that is suspect flies alone.
+
+        Returns how many workers there are.
+        """
+        pool = self._pool
+        assert pool is not None
+        workers, most = pool.room()
+        while waiting and len(flying) < most:
+            job = waiting[0]
+            suspect = strikes[job.key] or any(strikes[other.key] for other in flying.values())
+            if suspect and flying:
+                break
+            try:
+                flying[pool.submit(job.work or pool.play, *job.arguments)] = job
+            except BrokenExecutor:  # a worker died since the last look
+                if flying:
+                    break  # those in flight will say so too
+                pool = self._renew()
+                continue
+            waiting.popleft()
+        return workers
+
+    def _renew(self) -> Pool:
+        self._stack.close()
+        self._pool = self._stack.enter_context(self._open())
+        return self._pool
+
+
+def _ended(future: Future[Outcome]) -> Outcome | Exception:
+    """Return the outcome of a job, or its error: a class of the user's may raise anything."""
+    try:
+        return future.result()
+    except CancelledError:
+        raise StateError(
+            "the workers were taken away",
+            field="executor",
+            fix="run the study again: it goes on from here",
+        ) from None
+    except Exception as err:
+        return err

@@ -1,6 +1,5 @@
 """`windage try` and `windage agents` as people meet them."""
 
-import io
 import json
 import math
 import re
@@ -15,7 +14,7 @@ import pytest
 
 import windage as wd
 from tests.e2e.commands import png_size, refused, windage
-from windage.cli import main, tables
+from windage.cli import main
 
 
 def table(out):
@@ -56,14 +55,14 @@ def test_the_numbers_are_those_of_linear_programs(here, capsys):
     assert "random: Plays every action of a state with equal probability.\n" in out
     assert "T = 300, seed 5" in out
     assert amount(rows["total reward"]) == run.rewards.sum()
-    optimal, plus_minus, error = rows["sum of rho*"].split()
+    optimal, plus_minus, error = rows["optimal gain"].split()
     assert plus_minus == "+-"
     assert 0 < float(error) <= 300 * 1e-6
     assert float(optimal) == pytest.approx(rho, abs=0.006)
     assert rows["share of it"] == f"{paid / rho:.1%}, noise apart"
-    assert amount(rows["regret of the path"]) == pytest.approx(rho - paid, abs=0.006)
-    assert amount(rows["regret observed"]) == pytest.approx(rho - run.rewards.sum(), abs=0.006)
-    assert rows["steps a second"].endswith(" (with the time to load)")
+    assert amount(rows["pseudo-regret"]) == pytest.approx(rho - paid, abs=0.006)
+    assert amount(rows["observed regret"]) == pytest.approx(rho - run.rewards.sum(), abs=0.006)
+    assert rows["steps per second"].endswith(" (with the time to load)")
     assert "episodes" not in rows
     assert out.endswith("\npicture: out/riverswim-v0-random.png\n")
     assert png_size("out/riverswim-v0-random.png")[0] == 1200
@@ -79,7 +78,7 @@ def test_a_learner_is_tuned_to_the_budgets_and_labelled(here, capsys):
     assert rows["widening"] == f"{widening:.4g}"
     assert rows["radii"] == "paper"
     assert rows["ties"] == "random"
-    assert rows["is told"] == "B_r, B_p"
+    assert rows["given"] == "B_r, B_p"
     count, reasons = rows["episodes"].split(" ", 1)
     parts = reasons.strip("()").split(", ")
     assert int(count) == sum(int(part.split()[1]) for part in parts)
@@ -99,13 +98,13 @@ def test_every_agent_can_be_tried(here, capsys, name):
     said = "windage: warning: exp3p: gamma = 4.69 > 1" if anchored else ""
     said = f"windage: warning: {name} is a bandit: with 2 states" if name in BANDITS else said
     out, rows = tried(capsys, *world, "-o", "deep/er/p.svg", said=said)
-    weights = "how fast the world forgets: deep/er/p-memory.svg\n" if "multi-scale" in name else ""
+    weights = "effective memory: deep/er/p-memory.svg\n" if "multi-scale" in name else ""
     assert out.endswith(f"\npicture: deep/er/p.svg\n{weights}")
     for picture in Path("deep/er").iterdir():
         assert picture.read_bytes().startswith(b"<?xml")
     assert len(list(Path("deep/er").iterdir())) == 1 + bool(weights)
     assert 0 < amount(rows["share of it"]) < 130
-    assert ("is told" in rows) == bool(wd.agents._BY_ID[name].told)
+    assert ("given" in rows) == bool(wd.agents._BY_ID[name].told)
     assert not list(Path().rglob("*.tmp"))
 
 
@@ -122,7 +121,7 @@ def test_every_agent_can_be_tried(here, capsys, name):
 def test_a_result_says_what_the_agent_was_told(here, capsys, name, settings, told):
     args = [word for one in settings for word in ("--set", one)]
     _, rows = tried(capsys, "peril", name, "-T", "400", "--env-set", "tau=25", *args)
-    assert rows["is told"] == told
+    assert rows["given"] == told
 
 
 @pytest.mark.filterwarnings("always::windage.errors.GuaranteeWarning")
@@ -137,12 +136,12 @@ def test_settings_reach_the_agent_and_the_environment(here, capsys):
     assert rows["window"] == "50"
     assert rows["radii"] == "laplace x0.5"
     assert rows["ties"] == "lowest"
-    assert rows["regret of the path"].split()[0] == rows["regret observed"]  # no noise
+    assert rows["pseudo-regret"].split()[0] == rows["observed regret"]  # no noise
     model = wd.envs.make("peril", horizon=400, tau=10, noise="none")
     best = wd.agents.make("oracle", model.space, horizon=400, problem=model)
     lost = wd.dynamic_regret(wd.run(model, best), model).total
     _, rows = tried(capsys, "peril", "oracle", "-T", "400", "--env-set", "tau=10")
-    assert amount(rows["regret of the path"]) == pytest.approx(lost, abs=1e-6)
+    assert amount(rows["pseudo-regret"]) == pytest.approx(lost, abs=1e-6)
 
 
 def test_a_long_run_is_recorded_coarsely_and_is_as_exact(here, capsys):
@@ -150,12 +149,12 @@ def test_a_long_run_is_recorded_coarsely_and_is_as_exact(here, capsys):
     model = wd.envs.make("riverswim", horizon=250_000)
     run = wd.run(model, wd.agents.make("random", model.space, horizon=250_000))
     rho = model.optimal_gains().sum()
-    assert amount(rows["regret of the path"]) == pytest.approx(
+    assert amount(rows["pseudo-regret"]) == pytest.approx(
         rho - math.fsum(run.mean_rewards), abs=0.006
     )
     assert amount(rows["total reward"]) == run.rewards.sum()
-    assert "load" not in rows["steps a second"]
-    assert amount(rows["steps a second"]) > 1000
+    assert "load" not in rows["steps per second"]
+    assert amount(rows["steps per second"]) > 1000
 
 
 def test_the_same_words_give_the_same_picture(here, capsys):
@@ -170,7 +169,7 @@ def test_a_file_can_be_tried_and_negative_regret_is_explained(here, capsys):
     wd.DriftingMDP.stationary(spring, horizon=2, noise="none").save("spring.npz")
     out, rows = tried(capsys, "spring.npz", "random")
     assert out.startswith("spring\nrandom: ")
-    assert amount(rows["regret of the path"]) == pytest.approx(2 / 21 - 1, abs=1e-4)
+    assert amount(rows["pseudo-regret"]) == pytest.approx(2 / 21 - 1, abs=1e-4)
     assert "and so does a lucky path.\npicture: out/spring-random.png\n" in out
     poor = wd.MDP(wd.StateActions([1]), [0.0], np.ones((1, 1)))
     wd.DriftingMDP.stationary(poor, horizon=9).save("poor.npz")
@@ -186,7 +185,7 @@ def test_a_model_that_falls_apart_is_tried_and_it_is_said(here, capsys):
     out, _ = tried(capsys, "apart.npz", "random")
     assert (
         "apart does not communicate at t=5..6: no policy leads from s=1 to s=0: agents may still "
-        "run, but no guarantee speaks of such a model"
+        "run, but no guarantee applies to such a model"
     ) in " ".join(out.split())
     assert "communicate" not in tried(capsys, "bandit", "random", "-T", "50")[0]
 
@@ -298,20 +297,15 @@ def test_ctrl_c_in_the_middle_of_a_run_is_quiet(here):
     assert not Path("x.png").exists()
 
 
-def test_a_terminal_shows_a_bar_that_is_gone_at_the_end(here, monkeypatch, capsys):
-    class Terminal(io.StringIO):
-        def isatty(self):
-            return True
-
-    terminal = Terminal()
-    monkeypatch.setattr(sys, "stderr", terminal)
+def test_a_terminal_shows_a_bar_that_is_gone_at_the_end(here, terminal, capsys):
+    screen = terminal()
     assert main(["try", "riverswim", "random", "-T", "50000"]) == 0
-    shown = terminal.getvalue()
+    shown = screen.history
     assert "the optimal gain of every t ..." in shown
     assert "playing [#######.................] 32 % ..." in shown
     assert "playing [########################] 100 % ..." in shown
-    assert "\n" not in shown
-    assert shown.rstrip("\r").rsplit("\r", 1)[-1].strip() == ""
+    assert not any("\n" in line for line in shown)
+    assert shown[-1] == ""
 
 
 # --- the list ------------------------------------------------------------------------------------
@@ -321,8 +315,8 @@ def test_agents_in_a_pipe_has_one_whole_line_an_agent(here):
     done = windage("agents", cwd=here)
     assert (done.returncode, done.stderr) == (0, "")
     header, *lines = done.stdout.splitlines()
-    assert header.split("  ")[-1].strip() == "bound of the regret (source)"
-    assert header.split()[:4] == ["id", "is", "told", "drift"]
+    assert header.split("  ")[-1].strip() == "regret bound (source)"
+    assert header.split()[:3] == ["id", "requires", "drift"]
     names = wd.agents.names()
     assert [line.split()[0] for line in lines[: len(names)]] == names
     oracle = next(line for line in lines if line.startswith("oracle"))
@@ -379,7 +373,7 @@ def test_no_line_is_wider_than_the_terminal(here, monkeypatch, capsys, arguments
     monkeypatch.setenv("COLUMNS", "80")
     assert main(arguments) == 0
     piped = capsys.readouterr().out
-    monkeypatch.setattr(tables.sys.stdout, "isatty", lambda: True, raising=False)
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
     assert main(arguments) == 0
     shown = re.sub("\x1b\\[[0-9;]*m", "", capsys.readouterr().out)  # bold has no width
     assert max(map(len, shown.splitlines())) <= 80
@@ -393,7 +387,7 @@ def test_an_unknown_agent_is_refused_with_a_suggestion(capsys):
 
 
 def test_a_terminal_gets_a_drawn_table(monkeypatch, capsys):
-    monkeypatch.setattr(tables.sys.stdout, "isatty", lambda: True, raising=False)
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
     assert main(["agents"]) == 0
     assert "finite-horizon" in capsys.readouterr().out
 

@@ -6,9 +6,9 @@ import contextlib
 from concurrent.futures import BrokenExecutor, Future
 
 from windage.errors import StateError
-from windage.study import pools
-from windage.study.crew import Crew, Job
-from windage.study.play import Outcome, play
+from windage.study import executors
+from windage.study.executors import Crew, Job
+from windage.study.task import Outcome, play
 
 
 class Cluster:
@@ -16,7 +16,7 @@ class Cluster:
 
     def __init__(self):
         self.threads, self.in_flight, self.seen = {}, [], []
-        self.seats = pools._Seats(self)
+        self.seats = executors._Seats(self)
 
     def nthreads(self):
         if self.threads is None:
@@ -36,7 +36,7 @@ class Cluster:
 
     @contextlib.contextmanager
     def opened(self):
-        yield pools.Pool(self.seats, True, self.submit, play, lambda: None)
+        yield executors.Pool(self.seats, True, self.submit, play, lambda: None)
 
 
 def outcome():
@@ -44,7 +44,7 @@ def outcome():
 
 
 def test_workers_that_come_and_go_while_a_study_runs(monkeypatch):
-    monkeypatch.setattr(pools, "_ASK", 0.0)
+    monkeypatch.setattr(executors, "_ASK", 0.0)
     cluster = Cluster()
     ended = []
     with Crew(cluster.opened) as crew:
@@ -78,7 +78,7 @@ class Deadly(Cluster):
 
 
 def test_who_was_in_flight_with_a_deadly_job_does_not_fail_with_it(monkeypatch):
-    monkeypatch.setattr(pools, "_ASK", 0.0)
+    monkeypatch.setattr(executors, "_ASK", 0.0)
     cluster = Deadly()
     cluster.threads = {"a": 2}
     jobs = [Job(str(i), f"job {i}", outcome, ()) for i in range(4)]
