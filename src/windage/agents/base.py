@@ -415,10 +415,13 @@ class KernelAgent(Agent):
         tier = Tier(loop, (*given, state, self.t, *block.columns, *counting))
         done, size, how, speed = 0, block.states.size, rollout.PLAYED, 0.0
         while done < size and how == rollout.PLAYED:
-            chunk = _CHUNK if tier.interprets((size - done) * speed) else size
+            rest = (size - done) * speed
+            chunk = _CHUNK if tier.interprets(rest) else size
             part = block.part(done, min(size, done + chunk))
             before = time.perf_counter()
-            state, n, how = tier(*given, state, self.t + done, *part.columns, *counting)
+            state, n, how = tier(
+                *given, state, self.t + done, *part.columns, *counting, seconds=rest
+            )
             speed = (time.perf_counter() - before) / max(1, n)
             done += n
         return int(state), done, how
