@@ -138,7 +138,7 @@ def to_columns(window, plan):
 
 @variants
 def to_grid(window, plan):
-    """Write p_hat of the pairs that are bound to the grid of a plan."""
+    """Write p_hat to the grid of a plan, if that is where it is swept best; returns whether."""
 
 
 @variants
@@ -276,8 +276,7 @@ def _before(u, s, other):
 
 @estimate.register(Balls)
 def _estimate_balls(plan, window):
-    if _fits_grid(plan, window.clock[0]["cells"]):
-        to_grid(window, plan)
+    if to_grid(window, plan):
         return
     plan.answer[0]["lanes"] = -1
     n = 0
@@ -336,17 +335,20 @@ def _hashed_to_columns(window, plan):
 
 @to_grid.register(DenseWindow)
 def _dense_to_grid(window, plan):
+    if not _fits_grid(plan, window.clock[0]["cells"]):
+        return False
     for k in range(_assign_lanes(plan)):
         p = plan.pairs[k]["lane"]
         visits, row = window.counts[p]["visits"], np.uint64(p * plan.u.size)
         share = 1.0 / (visits if visits > 1 else 1)
         for s in range(np.uint64(plan.u.size)):
             plan.grid[s, np.uint64(k)] = window.cells[row + s]["count"] * share
+    return True
 
 
 @to_grid.register(HashedWindow)
 def _hashed_to_grid(_window, _plan):
-    """Do nothing: models that large have no grid."""
+    return False  # models that large have none
 
 
 @estimate.register(Boxes)

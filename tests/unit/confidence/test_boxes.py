@@ -210,7 +210,7 @@ def test_boxes_gathered_from_counts(hashed, seed, monkeypatch):
     plan.pairs["reward"] = reward
     plan.pairs["kind"] = np.where(visits > 0, kernel.BOUND, kernel.VACUOUS)
     for u in directions(rng, S):
-        kernel.arrange(plan, kernel.gather(window.kernel, plan))
+        kernel.estimate(plan, window.kernel)
         plan.states["order"] = np.arange(S)
         plan.u[:] = u
         for _ in range(2):  # the second time rows are in order already

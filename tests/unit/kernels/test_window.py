@@ -12,7 +12,7 @@ from windage.confidence import window as module
 from windage.confidence.confidence import blank_plan
 from windage.confidence.window import Window
 from windage.kernels import window as kernel
-from windage.kernels.evi import BOUND, LEFT_OUT, VACUOUS, gather
+from windage.kernels.evi import BOUND, LEFT_OUT, VACUOUS, _fill_rows, estimate, to_rows
 from windage.spaces import StateActions
 
 pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered")  # whole numbers wrap
@@ -186,7 +186,8 @@ def test_means_are_of_the_window_and_zero_without_visits(storage):
     assert kernel.r_hat(window.counts[0]) == 0.0
 
 
-def test_gather_writes_p_hat_of_the_wanted_pairs(storage):
+@pytest.mark.parametrize("by", ["rows", "columns", "grid"])
+def test_p_hat_is_written_of_the_wanted_pairs(storage, by):
     space = StateActions([2, 1, 3, 1])
     S = space.n_states
     rng = np.random.default_rng(2)
@@ -197,16 +198,23 @@ def test_gather_writes_p_hat_of_the_wanted_pairs(storage):
     kernel.commit(window)
     plan = blank_plan(space, 28)
     plan.pairs["kind"] = [BOUND, LEFT_OUT, BOUND, VACUOUS, BOUND, BOUND, BOUND]
-    entries = gather(window, plan)  # the last pair was never visited
+    if by == "rows":
+        to_rows(window, plan)  # the last pair was never visited
+    else:
+        if by == "columns":
+            plan = plan._replace(grid=np.zeros((0, space.n_pairs)))
+        estimate(plan, window)
+        _fill_rows(plan)
     visits = Counter(pair for pair, _, _ in history[-30:])
     cells = Counter((pair, after) for pair, _, after in history[-30:])
     end = 0
     for p, pair in enumerate(plan.pairs):
-        assert pair["row"] == end
+        assert pair["row"] == end or pair["entries"] == 0
         end += pair["entries"]
-        own = plan.rows[pair["row"] : end]
+        own = plan.rows[pair["row"] : pair["row"] + pair["entries"]]
         found = dict(zip(own["index"].tolist(), own["probability"].tolist(), strict=True))
-        expected = {s: n * (1.0 / visits[p]) for (p_, s), n in cells.items() if p_ == p}
+        share = (lambda n, N: n / N) if by == "rows" else (lambda n, N: n * (1.0 / N))
+        expected = {s: share(n, visits[p]) for (p_, s), n in cells.items() if p_ == p}
         assert found == (expected if pair["kind"] == BOUND else {})
         assert len(found) == pair["entries"]
-    assert entries == end
+    assert end == sum(cell[0] in (0, 2, 4, 5, 6) for cell in cells)
