@@ -22,6 +22,7 @@ from windage.errors import (
     StateError,
     WindageError,
 )
+from windage.kernels.swucrl2cw import EPISODE
 
 SPACE = wd.StateActions([2, 3], state_names=["low", "high"])
 
@@ -395,17 +396,17 @@ class TestBlobs:
         for name, wrong in (
             ("window.ring_pair", 5), ("window.ring_pair", -1), ("window.ring_after", 2),
             ("window.cell_key", 10), ("window.cell_count", 0), ("window.clock", -1),
-            ("states.pair", 5), ("states.pair", -1), ("states.met", 10**6), ("states.met", -1),
-            ("sets.visits", -1), ("sets.visits", 10**6), ("sets.left", 10**6), ("now", -1),
-            ("now", 10**6),
+            ("policy.pair", 5), ("policy.pair", -1), ("policy.episode", 10**6),
+            ("policy.episode", -1), ("sets.visits", -1), ("sets.visits", 10**6),
+            ("sets.visits_left", 10**6), ("episode.number", -1), ("episode.number", 10**6),
         ):  # fmt: skip
             bad = good.arrays[name].copy()
-            bad[-1 if name != "now" else 0] = wrong
+            bad[-1] = wrong
             refused(arrays={name: bad})
-        for place in range(6):
-            bad = good.arrays["now"].copy()
-            bad[place] += 1000
-            refused(arrays={"now": bad})
+        counters = [name for name in EPISODE.names if name != "planned"]
+        for name in counters:
+            refused(arrays={f"episode.{name}": good.arrays[f"episode.{name}"] + 1000})
+        refused(arrays={"episode.planned": good.arrays["episode.planned"] + np.int64(1000)})
         for name, wrong in (
             ("window", 0), ("window", "x"), ("widening", -1.0), ("widening", [1.0]),
             ("delta", 2.0), ("ties", "x"), ("radii", "x"), ("boundary", None), ("horizon", 3),
