@@ -424,10 +424,13 @@ class KernelAgent(Agent):
         tier = Tier(loop, (*given, state, self.t, *block.columns, *counting))
         done, size, how, speed = 0, block.states.size, rollout.PLAYED, 0.0
         while done < size and how == rollout.PLAYED:
-            interprets = tier.interprets((size - done) * speed)
+            rest = (size - done) * speed
+            interprets = tier.interprets(rest)
             part = block.part(done, min(size, done + _CHUNK) if interprets else size)
             before = time.perf_counter()
-            state, n, how = tier(*given, state, self.t + done, *part.columns, *counting)
+            state, n, how = tier(
+                *given, state, self.t + done, *part.columns, *counting, seconds=rest
+            )
             speed = (time.perf_counter() - before) / max(1, n)
             done += n
             if not interprets:

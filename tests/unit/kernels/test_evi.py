@@ -294,6 +294,23 @@ def test_states_are_sorted_by_value_then_index(states):
             assert found["order"].tolist() == expected
 
 
+@pytest.mark.parametrize("states", [100, 1000, 5000])
+@pytest.mark.parametrize("values", [2, 30, 10**6])
+def test_large_models_are_sorted_as_numpy_sorts(states, values):
+    """With many ties, few, and none; from any order, the right one, and one that is nearly right."""
+    rng = np.random.default_rng([states, values])
+    u = rng.integers(0, values, states) / values
+    u[rng.random(states) < 0.05] = -0.0  # a tie with 0
+    expected = np.lexsort((np.arange(states), u))
+    nearly = expected.copy()
+    nearly[:2] = nearly[1::-1]
+    for start in (rng.permutation(states), np.arange(states)[::-1], expected[::-1], expected, nearly):
+        found = np.zeros(states, kernel.STATE)
+        found["order"] = start
+        kernel._sort(u, found)
+        assert found["order"].tolist() == expected.tolist()
+
+
 def test_a_sweep_from_an_order_that_needs_long_strides():
     rng = np.random.default_rng(4)
     region = random_region(rng, 60, most_actions=2, density=0.1)
