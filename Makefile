@@ -13,6 +13,7 @@ setup: .venv/ready
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade pip
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,docs]'
+	$(BIN)/windage compile
 	@touch $@
 
 demo: setup
@@ -28,9 +29,9 @@ browser: setup
 		apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium; \
 		$(BIN)/python -m tests.e2e.chrome; }
 
-# Compiled once, before the workers of pytest would each do it.
+# Compiled once, before the workers of pytest would each do it; nothing to do if it is.
 warm: setup
-	$(BIN)/python -m tests.warm
+	$(BIN)/windage compile
 
 check: setup
 	$(BIN)/ruff check

@@ -172,7 +172,7 @@ def test_what_older_sources_left_is_swept_up(tmp_path: Path) -> None:
 def test_an_index_that_names_a_class_that_is_no_more_is_a_new_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Types of arguments are in the index; one of an earlier version, or of a script, is not here."""
+    """The index names types of arguments: of an earlier version or a script, they are not here."""
     (tmp_path / "passing.py").write_text("class Kind: pass\nclass Other: pass\n")
     monkeypatch.syspath_prepend(tmp_path)
     module = importlib.import_module("passing")

@@ -297,7 +297,7 @@ def test_states_are_sorted_by_value_then_index(states):
 @pytest.mark.parametrize("states", [100, 1000, 5000])
 @pytest.mark.parametrize("values", [2, 30, 10**6])
 def test_large_models_are_sorted_as_numpy_sorts(states, values):
-    """With many ties, few, and none; from any order, the right one, and one that is nearly right."""
+    """With many ties, few, and none; from any order, the right one, and one nearly right."""
     rng = np.random.default_rng([states, values])
     u = rng.integers(0, values, states) / values
     u[rng.random(states) < 0.05] = -0.0  # a tie with 0
