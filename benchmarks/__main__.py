@@ -13,6 +13,7 @@ import numpy as np
 import windage
 from benchmarks import (
     adapters,
+    cold,
     inspection,
     learning,
     online,
@@ -29,6 +30,7 @@ from benchmarks.clock import others
 GROUPS = {
     "stepping": stepping.measure,
     "startup": startup.measure,
+    "cold": cold.measure,
     "oracle": oracle.measure,
     "learning": learning.measure,
     "studies": studies.measure,
