@@ -16,6 +16,7 @@ PAGE = HERE.parent / "docs" / "benchmarks.md"
 TITLES = {
     "stepping": "A step of a world",
     "startup": "Starting up",
+    "cold": "The first run, from an empty cache",
     "oracle": "The certified oracle",
     "learning": "Learners",
     "studies": "Studies",
