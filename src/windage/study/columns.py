@@ -129,7 +129,7 @@ def labels(agent: Any, player: Player) -> dict[str, Any]:
         "radii": getattr(getattr(agent, "radii", None), "label", None),
         "ties": getattr(agent, "ties", None) if isinstance(agent, Agent) else None,
         "variant": _variant(agent, player),
-        "told": list(getattr(agent, "told", ()) if player.told is None else player.told),
+        "told": list(getattr(agent, "requires", ()) if player.told is None else player.told),
         "window": window if isinstance(window, int) else None,
         "widening": widening if isinstance(widening, float) else None,
         "delta": delta if isinstance(delta, float) else None,

@@ -110,11 +110,9 @@ class Player(msgspec.Struct, frozen=True):
         require_same_source(kind, self.id, self.digest)
         if plugins.is_own(kind):
             return plugins.build(kind, _own_arguments(kind, world, seed), self.parameters)
-        given: dict[str, Any] = {"space": None, "horizon": world.horizon, "seed": seed}
-        options = kind._options(self.parameters | given)
+        options = self.parameters | {"horizon": world.horizon, "seed": seed}
         if "problem" in agents.parameters(kind):
             options["problem"] = world
-        del options["space"]
         return kind(world.space, **options)
 
 
@@ -143,8 +141,8 @@ def resolve(
 
 def _told(kind: Any, given: dict[str, Any]) -> tuple[str, ...] | None:
     """Return what an agent with these arguments is told; None if that is what its kind is told."""
-    told = agents.told(kind, **given)
-    return None if told == getattr(kind, "told", ()) else told
+    told = agents.requires(kind, **given)
+    return None if told == getattr(kind, "requires", ()) else told
 
 
 def file_world(path: Path, field: str) -> World:

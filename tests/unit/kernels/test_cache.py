@@ -56,9 +56,7 @@ def test_a_change_of_a_callee_in_another_file_is_noticed(tmp_path: Path) -> None
     assert changed != first
 
 
-def test_the_key_holds_every_kernel_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_key_holds_every_kernel_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Which files a kernel builds on depends on the types it is compiled for: so it is all."""
     kernels = tmp_path / "kernels"
     shutil.copytree(Path(jit.__file__).parent, kernels, ignore=shutil.ignore_patterns("*pycache*"))

@@ -88,9 +88,7 @@ def test_the_grid_holds_the_rows_and_nothing_of_before(density):
     lanes = lines.pairs["lane"][:n].tolist()
     assert lanes == np.flatnonzero(region.width < 2.0).tolist()
     assert n < region.space.n_pairs
-    held = [
-        [(s, float(x)) for s, x in enumerate(lines.grid[:9, k]) if x != 0.0] for k in range(n)
-    ]
+    held = [[(s, float(x)) for s, x in enumerate(lines.grid[:9, k]) if x != 0.0] for k in range(n)]
     assert held == [before[p] for p in lanes]
     evi.sweep(lines)
     evi.evaluate(lines)

@@ -83,7 +83,9 @@ def test_draws_are_exact_where_they_change():
     table = tabulate([*ROWS, *(rng.dirichlet(np.full(n, 0.3)) for n in (7, 300, 3000))])
     for row in range(table.rows.size - 1):
         for u in draws_near_the_cuts(table, row):
-            assert simulator.draw(table, np.uint64(row), np.uint64(u)) == literal_draw(table, row, u)
+            assert simulator.draw(table, np.uint64(row), np.uint64(u)) == literal_draw(
+                table, row, u
+            )
 
 
 def test_rows_longer_than_sixteen_bits():
