@@ -130,7 +130,7 @@ def table(found: dict[str, dict[str, list[float]]], speeds: dict[str, float]) ->
         "|---" * (len(ENVIRONMENTS) + 3) + "|",
     ]
     for agent in AGENTS:
-        told = ", ".join(wd.agents.get(AGENTS[agent][0]).told) or "-"
+        told = ", ".join(wd.agents.get(AGENTS[agent][0]).requires) or "-"
         told += " of every phase" if agent == "va-ucrl" else ""
         told = "B_r, B_p" if agent.endswith("W*") else told
         cells = []

@@ -19,13 +19,11 @@ from numpy.typing import NDArray
 
 from windage import agents
 from windage.agents.optimistic.swucrl2cw import SWUCRL2CW
-from windage.agents.warning_capture import quietly
 from windage.errors import InputError
 from windage.models import DriftingMDP
 from windage.models.blend import Blend
 from windage.recording import Run
 from windage.simulate import run as play
-from windage.spaces import StateActions
 from windage.validation import require_memory
 
 __all__ = ["Hindsight", "HindsightEpisode", "hindsight"]
@@ -290,10 +288,7 @@ def _twin(run: Run) -> SWUCRL2CW:
             field="run",
             fix='pass one that starts at t = 1, with record="full"',
         )
-    options = agents.get(kind)._options(made)
-    agent = cast(
-        "SWUCRL2CW", quietly(agents.get(kind), StateActions(**options.pop("space")), options)
-    )
+    agent = cast("SWUCRL2CW", agents.get(kind).remade(made))
     if agent.radii.makes_boxes or agent.radii.needs_time:
         raise InputError(
             f"the proof speaks of L1 sets, {agent.radii.label} radii make others",

@@ -104,7 +104,7 @@ def test_every_agent_can_be_tried(here, capsys, name):
         assert picture.read_bytes().startswith(b"<?xml")
     assert len(list(Path("deep/er").iterdir())) == 1 + bool(weights)
     assert 0 < amount(rows["share of it"]) < 130
-    assert ("given" in rows) == bool(wd.agents._BY_ID[name].told)
+    assert ("given" in rows) == bool(wd.agents.get(name).requires)
     assert not list(Path().rglob("*.tmp"))
 
 
@@ -332,7 +332,7 @@ def test_an_agent_tells_its_parameters(capsys, name):
     assert main(["agents", name]) == 0
     out = capsys.readouterr().out
     assert out.startswith(f"{name}: ")
-    for parameter in wd.agents.parameters(wd.agents._BY_ID[name]):
+    for parameter in wd.agents.parameters(wd.agents.get(name)):
         assert f"\n{parameter} " in out
     assert out.endswith(f"`windage try ENV {name} --set NAME=VALUE` runs it.\n")
 

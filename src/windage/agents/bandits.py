@@ -7,15 +7,15 @@ nobody knows how often a state will be visited. Constants are recalled, not copi
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from windage.adversarial import make_bank, mixing, shared_mixing, too_mixed
 from windage.agents.base import Agent, ProgressAgent
-from windage.agents.fixed import fixed
-from windage.agents.state import array_like
+from windage.agents.configuration import AgentOptions
+from windage.agents.state import take_back
 from windage.agents.tuning import Budgets, is_left_open
 from windage.agents.warning_capture import warn
 from windage.confidence import tuning
@@ -47,15 +47,14 @@ class BanditAgent(ProgressAgent):
                 f"{self.id}: a reward outside [0, 1] was clipped, as others will be: declare a "
                 "reward_range",
                 ParameterWarning,
-                stacklevel=4,
             )
 
     @classmethod
-    def told_with(cls, options: dict[str, Any], budgets: Budgets | None) -> tuple[str, ...]:
-        """Return what an agent is told; the fact itself may be among its options."""
+    def requires_with(cls, options: dict[str, Any], budgets: Budgets | None) -> tuple[str, ...]:
+        """Return what the agent requires; the fact itself may be among its options."""
         del budgets
         number, fact = cls.tunes
-        return cls.told if number == fact or is_left_open(options.get(number)) else ()
+        return cls.requires if number == fact or is_left_open(options.get(number)) else ()
 
     @classmethod
     def configured(
@@ -95,11 +94,21 @@ def warn_of_states(agent: Agent) -> None:
             f"{agent.id} is a bandit: with {S} states it plays one in each and never looks where "
             "an action leads; its bound speaks of one state",
             GuaranteeWarning,
-            stacklevel=3,
         )
 
 
-@fixed("exploration")
+class UCB1Options(AgentOptions, total=False):
+    """Keyword arguments of `UCB1`."""
+
+    exploration: float
+
+
+class ForgettingOptions(UCB1Options, total=False):
+    """Keyword arguments of bandits that forget."""
+
+    changes: int | None
+
+
 class UCB1(BanditAgent):
     """Plays the arm with the largest mean + sqrt(2 ln n / N), n samples in all and N of the arm.
 
@@ -134,10 +143,9 @@ class UCB1(BanditAgent):
         *,
         horizon: int,
         exploration: float = 2.0,
-        reward_range: tuple[float, float] | None = None,
-        seed: int = 0,
+        **options: Unpack[AgentOptions],
     ) -> None:
-        super().__init__(space, horizon=horizon, seed=seed, reward_range=reward_range)
+        super().__init__(space, horizon=horizon, **options)
         self.exploration = as_real(exploration, "exploration", low=0.0)
         self._table: Bounds = self._bounds()
         warn_of_states(self)
@@ -169,10 +177,6 @@ class UCB1(BanditAgent):
             width=self._scale.width,
         )
 
-    def configuration(self) -> dict[str, Any]:
-        """Return the arguments this agent was made with, as plain data."""
-        return super().configuration() | {"exploration": self.exploration}
-
     def _held(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return state and slot of every sample in a window, state by state."""
         clock, size = self._table.clock, self._table.ring_pair.shape[1]
@@ -180,42 +184,40 @@ class UCB1(BanditAgent):
         states = np.repeat(np.arange(clock.size), kept)
         return states, np.arange(states.size) - np.repeat(np.cumsum(kept) - kept, kept)
 
+    def _survivors(self) -> dict[str, NDArray[Any]]:
+        return {name: getattr(self._table, name) for name in _COUNTS}
+
     def _saved(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        values, arrays = super()._saved()
         held = self._held()
-        arrays = {name: getattr(self._table, name).copy() for name in _COUNTS}
-        arrays |= {name: getattr(self._table, name)[held] for name in _RINGS}
-        return {}, arrays
+        return values, arrays | {name: getattr(self._table, name)[held] for name in _RINGS}
 
     def _restored(self, values: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
         super()._restored(values, arrays)
-        for name in _COUNTS:
-            mine = getattr(self._table, name)
-            mine[:] = array_like(mine, arrays, name)
+        held = self._held()
+        rings = {name: getattr(self._table, name)[held] for name in _RINGS}
+        take_back(rings, arrays)
+        first, last = self.space.offsets[held[0]], self.space.offsets[held[0] + 1]
+        if not ((first <= rings["ring_pair"]) & (rings["ring_pair"] < last)).all():
+            raise ValueError("ring_pair")
+        for name, ring in rings.items():
+            getattr(self._table, name)[held] = ring
+
+    def _check_restored(self, values: dict[str, Any]) -> None:
+        super()._check_restored(values)
         clock, visits = self._table.clock, self._table.visits
         if clock.min() < 0 or clock.sum() != self.t - 1 or not (visits >= 0.0).all():
             raise ValueError("clock or visits")
-        held = self._held()
-        for name in _RINGS:
-            ring = getattr(self._table, name)
-            ring[held] = array_like(ring[held], arrays, name)
-        pairs = self._table.ring_pair[held]
-        first, last = self.space.offsets[held[0]], self.space.offsets[held[0] + 1]
-        if not ((first <= pairs) & (pairs < last)).all():
-            raise ValueError("ring_pair")
-        for name in ("visits", "sums", "lost", "ring_reward"):
-            if not np.isfinite(getattr(self._table, name)).all():
-                raise ValueError(name)
 
 
 _COUNTS = ("visits", "sums", "lost", "clock")
 _RINGS = ("ring_pair", "ring_reward")
 
 
-@fixed("changes")
 class ForgettingUCB(UCB1):
     """What SW-UCB and D-UCB share: a number that is tuned to l known changes."""
 
-    told: ClassVar[tuple[str, ...]] = ("l",)
+    requires: ClassVar[tuple[str, ...]] = ("l",)
     covers_drift: ClassVar[bool | None] = True
     source: ClassVar[str] = "Garivier, Moulines 2011, constants recalled"
 
@@ -226,20 +228,14 @@ class ForgettingUCB(UCB1):
         horizon: int,
         changes: int | None = None,
         exploration: float = 0.6,
-        **options: Any,
+        **options: Unpack[AgentOptions],
     ) -> None:
         if changes is not None:
             changes = as_integer(changes, "changes", low=0, high=LAST_TIME)
         self.changes = changes
         super().__init__(space, horizon=horizon, exploration=exploration, **options)
 
-    def configuration(self) -> dict[str, Any]:
-        """Return the arguments this agent was made with, as plain data."""
-        number = self.tunes[0]
-        return super().configuration() | {number: getattr(self, number), "changes": self.changes}
 
-
-@fixed("window")
 class SWUCB(ForgettingUCB):
     """SW-UCB: the mean of the last samples + sqrt(xi ln(min(t, W)) / N), for l known changes.
 
@@ -265,13 +261,18 @@ class SWUCB(ForgettingUCB):
     bound: ClassVar[str] = "K sqrt(l T log T), one state, l changes"
 
     def __init__(
-        self, space: StateActions, *, horizon: int, window: int | None = None, **options: Any
+        self,
+        space: StateActions,
+        *,
+        horizon: int,
+        window: int | None = None,
+        **options: Unpack[ForgettingOptions],
     ) -> None:
-        self._given = window
+        self._window = window
         super().__init__(space, horizon=horizon, **options)
 
     def _bounds(self) -> Bounds:
-        T, window = self.horizon, self._given
+        T, window = self.horizon, self._window
         if window is None:
             l = needed(self.changes, "changes", "window")  # noqa: E741 - the paper's letter
             window = tuning.as_window(2.0 * math.sqrt(T * math.log(T) / l) if l > 0 else T, T)
@@ -279,7 +280,6 @@ class SWUCB(ForgettingUCB):
         return self._blank(window=self.window)
 
 
-@fixed("discount")
 class DUCB(ForgettingUCB):
     """D-UCB: discounted means + 2 sqrt(xi ln n / N), n and N discounted too, for l known changes.
 
@@ -306,13 +306,18 @@ class DUCB(ForgettingUCB):
     bound: ClassVar[str] = "K sqrt(l T) log T, one state, l changes"
 
     def __init__(
-        self, space: StateActions, *, horizon: int, discount: float | None = None, **options: Any
+        self,
+        space: StateActions,
+        *,
+        horizon: int,
+        discount: float | None = None,
+        **options: Unpack[ForgettingOptions],
     ) -> None:
-        self._given = discount
+        self._discount = discount
         super().__init__(space, horizon=horizon, **options)
 
     def _bounds(self) -> Bounds:
-        discount = self._given
+        discount = self._discount
         if discount is None:
             l = needed(self.changes, "changes", "discount")  # noqa: E741 - the paper's letter
             discount = 1.0 - math.sqrt(min(1.0, l / self.horizon)) / 4.0
@@ -344,25 +349,22 @@ class WeightsAgent(BanditAgent):
         """How likely each pair is to be played when its state comes next."""
         return np.array(self._table.bank.probabilities)
 
-    def _saved(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        arrays = {name: getattr(self._table.bank, name).copy() for name in _SCORES}
-        return {"clipped": int(self._table.progress["clipped"][0])}, arrays
+    def _survivors(self) -> dict[str, NDArray[Any]]:
+        bank, progress = self._table.bank, self._table.progress
+        scores = {name: getattr(bank, name) for name in _SCORES}
+        return scores | {"clipped": progress["clipped"]}
 
-    def _restored(self, values: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
+    def _check_restored(self, values: dict[str, Any]) -> None:
         from windage.kernels.exp3 import SHARED, refresh
 
-        super()._restored(values, arrays)
-        bank = self._table.bank
-        for name in _SCORES:
-            mine = getattr(bank, name)
-            mine[:] = array_like(mine, arrays, name)
-            if not np.isfinite(mine).all():
-                raise ValueError(name)
+        super()._check_restored(values)
+        bank, clipped = self._table.bank, int(self._table.progress["clipped"][0])
         known = (bank.rounds >= 0) & (bank.rounds <= np.minimum(self._table.batch, self.t - 1))
         if not known.all() or (bank.form == SHARED and not (bank.scores > 0.0).all()):
             raise ValueError("rounds or scores")
-        clipped = as_integer(values["clipped"], "clipped", low=0, high=self.t - 1)
-        self._table.progress["clipped"], self._warned = clipped, clipped > 0
+        if not 0 <= clipped < self.t:
+            raise ValueError("clipped")
+        self._warned = clipped > 0
         for s in range(self.space.n_states):
             refresh(bank, s)
 
@@ -370,7 +372,6 @@ class WeightsAgent(BanditAgent):
 _SCORES = ("scores", "lost", "rounds")
 
 
-@fixed("batch", "variation")
 class REXP3(WeightsAgent):
     """REXP3: EXP3, started anew after every batch, for a known variation V of the rewards.
 
@@ -394,7 +395,7 @@ class REXP3(WeightsAgent):
 
     id: ClassVar[str] = "rexp3"
     tunes: ClassVar[tuple[str, str]] = ("batch", "variation")
-    told: ClassVar[tuple[str, ...]] = ("B_r",)
+    requires: ClassVar[tuple[str, ...]] = ("B_r",)
     covers_drift: ClassVar[bool | None] = True
     bound: ClassVar[str] = "(K log K B_r)^(1/3) T^(2/3), one state"
     source: ClassVar[str] = "Besbes, Gur, Zeevi 2014, constants recalled"
@@ -406,12 +407,11 @@ class REXP3(WeightsAgent):
         horizon: int,
         batch: ArrayLike | None = None,
         variation: float | None = None,
-        reward_range: tuple[float, float] | None = None,
-        seed: int = 0,
+        **options: Unpack[AgentOptions],
     ) -> None:
         from windage.kernels.exp3 import GAINS
 
-        super().__init__(space, horizon=horizon, seed=seed, reward_range=reward_range)
+        super().__init__(space, horizon=horizon, **options)
         self.variation = None if variation is None else as_real(variation, "variation", low=0.0)
         counts = self.space.counts.tolist()
         if batch is None:
@@ -423,15 +423,10 @@ class REXP3(WeightsAgent):
         s = int(np.argmax(raw))
         if raw[s] > 1.0:
             text = too_mixed(self.id, counts[s], int(self.batch[s]), raw[s])
-            warn(text, GuaranteeWarning, stacklevel=2)
+            warn(text, GuaranteeWarning)
         warn_of_states(self)
 
-    def configuration(self) -> dict[str, Any]:
-        """Return the arguments this agent was made with, as plain data."""
-        return super().configuration() | {"batch": self.batch.tolist(), "variation": self.variation}
 
-
-@fixed("changes")
 class EXP3S(WeightsAgent):
     """EXP3.S: EXP3 that gives every arm e / (K T) of all weight each time, for l known changes.
 
@@ -453,7 +448,7 @@ class EXP3S(WeightsAgent):
 
     id: ClassVar[str] = "exp3-s"
     tunes: ClassVar[tuple[str, str]] = ("changes", "changes")
-    told: ClassVar[tuple[str, ...]] = ("l",)
+    requires: ClassVar[tuple[str, ...]] = ("l",)
     covers_drift: ClassVar[bool | None] = True
     bound: ClassVar[str] = "sqrt((l + 1) K T log(K T)), one state, l changes"
     source: ClassVar[str] = "Auer, Cesa-Bianchi, Freund, Schapire 2002, constants recalled"
@@ -464,12 +459,11 @@ class EXP3S(WeightsAgent):
         *,
         horizon: int,
         changes: int | None = None,
-        reward_range: tuple[float, float] | None = None,
-        seed: int = 0,
+        **options: Unpack[AgentOptions],
     ) -> None:
         from windage.kernels.exp3 import SHARED
 
-        super().__init__(space, horizon=horizon, seed=seed, reward_range=reward_range)
+        super().__init__(space, horizon=horizon, **options)
         known = needed(changes, "changes", "changes")
         self.changes = l = as_integer(known, "changes", low=0, high=LAST_TIME)  # noqa: E741
         T, counts = self.horizon, self.space.counts
@@ -477,12 +471,8 @@ class EXP3S(WeightsAgent):
         self._table = self._weights(SHARED, raw, LAST_TIME, share=math.e / (counts * T))
         if max(raw) > 1.0:
             text = too_mixed(self.id, int(counts[np.argmax(raw)]), T, max(raw))
-            warn(text, GuaranteeWarning, stacklevel=2)
+            warn(text, GuaranteeWarning)
         warn_of_states(self)
-
-    def configuration(self) -> dict[str, Any]:
-        """Return the arguments this agent was made with, as plain data."""
-        return super().configuration() | {"changes": self.changes}
 
 
 def _batch(K: int, T: int, V: float) -> int:

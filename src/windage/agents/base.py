@@ -1,12 +1,13 @@
 """The contract of every agent: act, observe, and a state that survives a restart.
 
-A subclass says how it chooses (`_choose`), what it learns (`_learn`) and what of it must survive
-(`_saved`, `_restored`); this class sees to it that calls come in an order that has a meaning and
-that a bad call changes nothing.
+A subclass says how it chooses (`_choose`), what it learns (`_learn`) and which of its arrays must
+survive (`_survivors`); this class sees to it that calls come in an order that has a meaning and
+that a bad call changes nothing. Its arguments are one frozen record, `config`.
 """
 
 from __future__ import annotations
 
+import inspect
 import math
 import time
 from abc import ABC, abstractmethod
@@ -15,12 +16,13 @@ from contextlib import contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from windage.agents.fixed import fixed
+from windage.agents.configuration import arguments, declare, plain
 from windage.agents.reward_scale import LARGEST, Scale
-from windage.agents.state import Blob, pack, unpack
+from windage.agents.state import Blob, pack, take_back, unpack
 from windage.agents.tuning import Budgets, is_left_open
 from windage.agents.warning_capture import quietly
 from windage.errors import CallOrderError, HorizonReached, InputError, StateError
@@ -34,7 +36,6 @@ if TYPE_CHECKING:
 __all__ = ["Agent", "KernelAgent", "ProgressAgent"]
 
 
-@fixed("space", "horizon", "seed", "reward_range")
 class Agent(ABC):
     """An agent that acts one step at a time in a world with the given states and actions.
 
@@ -51,12 +52,12 @@ class Agent(ABC):
     """
 
     id: ClassVar[str]
-    told: ClassVar[tuple[str, ...]] = ()
-    """What its kind is told of the problem, beyond its states, actions and horizon.
+    requires: ClassVar[tuple[str, ...]] = ()
+    """What its kind must be told of the problem, beyond its states, actions and horizon.
 
-    One whose numbers were chosen by hand is told less: `windage.agents.told` says what.
+    One whose numbers were chosen by hand requires less: `windage.agents.requires` says what.
     """
-    found: ClassVar[tuple[str, ...]] = ()
+    auto_tuned: ClassVar[tuple[str, ...]] = ()
     """The parameters that are found from what it is told, unless they are given."""
     covers_drift: ClassVar[bool | None] = None
     """Whether a theorem bounds its regret on models that drift; None: it has no theorem."""
@@ -68,6 +69,22 @@ class Agent(ABC):
     """Whether `play` takes the census of a block; others are stopped to count `in_memory`."""
     fixed: ClassVar[tuple[str, ...]] = ()
     """Parameters of the class above that this one decides itself."""
+    derived: ClassVar[tuple[str, ...]] = ()
+    """Attributes that are found when it is made; the configuration has the argument, if any."""
+    Config: ClassVar[type[msgspec.Struct]]
+    """The type of `config`: a frozen record with a field for every argument."""
+    __signature__: ClassVar[inspect.Signature]
+    _given: dict[str, Any]  # the arguments as they were passed
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        declare(cls)
+
+    def __new__(cls, *_: Any, **given: Any) -> Self:
+        """Keep the arguments for the configuration; `__init__` checks them."""
+        self = super().__new__(cls)
+        self._given = given
+        return self
 
     def __init__(
         self,
@@ -205,21 +222,21 @@ class Agent(ABC):
     ) -> Self:
         """Return the agent for these options; one that can use budgets is tuned by them.
 
-        One that can use a bound on the diameter, "D" in `told`, takes `diameter` too.
+        One that can use a bound on the diameter, "D" in `requires`, takes `diameter` too.
         """
         del budgets
         return cls(space, horizon=horizon, **options)
 
     @classmethod
-    def told_with(cls, options: dict[str, Any], budgets: Budgets | None) -> tuple[str, ...]:
-        """Return what an agent is told that `configured` makes of these options and budgets.
+    def requires_with(cls, options: dict[str, Any], budgets: Budgets | None) -> tuple[str, ...]:
+        """Return what the agent that `configured` makes of these options and budgets requires.
 
-        Numbers that were chosen by hand tell nothing, and neither does "oblivious".
+        Numbers that were chosen by hand require nothing, and neither does "oblivious".
         """
-        if not cls.found:
-            return cls.told
-        open_ = any(is_left_open(options.get(name)) for name in cls.found)
-        return cls.told if open_ and budgets is not None else ()
+        if not cls.auto_tuned:
+            return cls.requires
+        open_ = any(is_left_open(options.get(name)) for name in cls.auto_tuned)
+        return cls.requires if open_ and budgets is not None else ()
 
     @classmethod
     def from_state(cls, data: bytes, **given: Any) -> Self:
@@ -239,10 +256,15 @@ class Agent(ABC):
         return agent._continued(blob)
 
     @classmethod
-    def remade(cls, configuration: dict[str, Any], **given: Any) -> Self:
-        """Return a new agent like the one whose `configuration()` this was."""
-        options = cls._options(configuration) | given
-        return quietly(cls, StateActions(**options.pop("space")), options)
+    def remade(cls, configuration: dict[str, Any] | msgspec.Struct, **given: Any) -> Self:
+        """Return a new agent like the one whose `config` or `configuration()` this was."""
+        if isinstance(configuration, msgspec.Struct):
+            configuration = msgspec.structs.asdict(configuration)
+        options = configuration | given
+        space = options.pop("space")
+        if not isinstance(space, StateActions):
+            space = StateActions(**space)
+        return quietly(cls, space, options)
 
     def _continued(self, blob: Blob) -> Self:
         """Return this new agent where the saved one stood."""
@@ -261,23 +283,14 @@ class Agent(ABC):
             state, action = values["pending"]
             self._pending = self.space.check_state(state), self.space.check_action(state, action)
 
-    @classmethod
-    def _options(cls, configuration: dict[str, Any]) -> dict[str, Any]:
-        """Return the arguments to make the agent again, from its saved configuration."""
-        return dict(configuration)
+    @cached_property
+    def config(self) -> msgspec.Struct:
+        """The arguments it was made with, checked: agents of a class with equal ones are alike."""
+        return type(self).Config(**arguments(self))
 
     def configuration(self) -> dict[str, Any]:
         """Return the arguments this agent was made with, as plain data."""
-        return {
-            "space": {
-                "actions": self.space.counts.tolist(),
-                "state_names": self.space.state_names,
-                "action_names": self.space.action_names,
-            },
-            "horizon": self.horizon,
-            "seed": self.seed,
-            "reward_range": self.reward_range,
-        }
+        return plain(self.config)
 
     @abstractmethod
     def _choose(self, state: int) -> int:
@@ -286,14 +299,21 @@ class Agent(ABC):
     def _learn(self, state: int, action: int, reward: float, s_next: int) -> None:  # noqa: B027
         """Learn from the step at time `self.t`."""
 
+    def _survivors(self) -> dict[str, NDArray[Any]]:
+        """Return the arrays that must survive a restart, as they stand; restored in place."""
+        return {}
+
     def _saved(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """Return the numbers and arrays that must survive, beyond those every agent has."""
-        return {}, {}
+        return {}, {name: array.copy() for name, array in self._survivors().items()}
 
-    def _restored(  # noqa: B027
-        self, values: dict[str, Any], arrays: dict[str, NDArray[Any]]
-    ) -> None:
-        """Take back what `_saved` gave."""
+    def _restored(self, values: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
+        """Take back what `_saved` gave: arrays of the same types and shapes, numbers finite."""
+        take_back(self._survivors(), arrays)
+        self._check_restored(values)
+
+    def _check_restored(self, values: dict[str, Any]) -> None:  # noqa: B027
+        """Raise ValueError, with what is wrong, if the restored arrays are impossible."""
 
     def _require_unstarted(self, started: bool) -> None:
         if started or self.t > 1 or self._pending is not None:
@@ -328,6 +348,9 @@ class Agent(ABC):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.space!r}, horizon={self.horizon}, t={self.t})"
+
+
+declare(Agent)
 
 
 @contextmanager
@@ -459,6 +482,6 @@ class ProgressAgent(KernelAgent):
         steps, state = (int(self._table.progress[name][0]) for name in ("taken", "state"))
         return steps + 1, state if steps > 0 else None
 
-    def _restored(self, values: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
+    def _check_restored(self, values: dict[str, Any]) -> None:
         progress = self._table.progress
         progress["taken"], progress["state"] = self.t - 1, self.last_state or 0

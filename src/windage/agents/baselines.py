@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import functools
 from abc import abstractmethod
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
 from windage.agents.base import KernelAgent
-from windage.agents.fixed import fixed
+from windage.agents.configuration import AgentOptions
 from windage.agents.state import unpack
 from windage.errors import InputError, StateError
 from windage.models import Blend, DriftingMDP
@@ -40,8 +40,10 @@ class RandomAgent(KernelAgent):
 
     id: ClassVar[str] = "random"
 
-    def __init__(self, space: StateActions, **options: Any) -> None:
-        super().__init__(space, **options)
+    def __init__(
+        self, space: StateActions, *, horizon: int, **options: Unpack[AgentOptions]
+    ) -> None:
+        super().__init__(space, horizon=horizon, **options)
         self._key = key(self.seed, "agents.random")
 
     @property
@@ -64,7 +66,6 @@ _CELLS = 1 << 22
 """The largest table of policies, and the most numbers of kernels held at a time."""
 
 
-@fixed("problem")
 class InformedAgent(KernelAgent):
     """An agent that is told the model it acts in.
 
@@ -78,12 +79,17 @@ class InformedAgent(KernelAgent):
         Those of every agent: `horizon`, `seed`, `reward_range`.
     """
 
-    told: ClassVar[tuple[str, ...]] = ("the model",)
+    requires: ClassVar[tuple[str, ...]] = ("the model",)
 
     def __init__(
-        self, space: StateActions, *, problem: DriftingMDP | None = None, **options: Any
+        self,
+        space: StateActions,
+        *,
+        horizon: int,
+        problem: DriftingMDP | None = None,
+        **options: Unpack[AgentOptions],
     ) -> None:
-        super().__init__(space, **options)
+        super().__init__(space, horizon=horizon, **options)
         if not isinstance(problem, DriftingMDP):
             raise InputError(
                 f"{problem!r} is not a DriftingMDP",
@@ -105,7 +111,7 @@ class InformedAgent(KernelAgent):
         """Return the agent that `state` saved; the model must be given again as `problem`."""
         problem = given.get("problem")
         configuration = unpack(data).configuration
-        if problem is None or fingerprint(problem) != configuration.get("fingerprint"):
+        if problem is None or fingerprint(problem) != configuration.get("problem"):
             raise StateError(
                 "the model is missing" if problem is None else "this is not the model it saw",
                 field="problem",
@@ -115,11 +121,7 @@ class InformedAgent(KernelAgent):
 
     def configuration(self) -> dict[str, Any]:
         """Return the arguments this agent was made with, the model as its fingerprint."""
-        return super().configuration() | {"fingerprint": fingerprint(self.problem)}
-
-    @classmethod
-    def _options(cls, configuration: dict[str, Any]) -> dict[str, Any]:
-        return {name: value for name, value in configuration.items() if name != "fingerprint"}
+        return super().configuration() | {"problem": fingerprint(self.problem)}
 
     @property
     def _kernel(self) -> Policies:

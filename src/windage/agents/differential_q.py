@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
 from windage.agents.base import ProgressAgent
-from windage.agents.fixed import fixed
-from windage.agents.state import array_like
+from windage.agents.configuration import AgentOptions
 from windage.rng import key
 from windage.spaces import StateActions
 from windage.validation import as_real
@@ -17,7 +16,6 @@ from windage.validation import as_real
 __all__ = ["DifferentialQ"]
 
 
-@fixed("rate", "gain_rate", "exploration")
 class DifferentialQ(ProgressAgent):
     """Model-free and cheap: a table of values relative to the gain, both tracked as they drift.
 
@@ -55,10 +53,9 @@ class DifferentialQ(ProgressAgent):
         rate: float = 0.1,
         gain_rate: float = 0.1,
         exploration: float = 0.1,
-        reward_range: tuple[float, float] | None = None,
-        seed: int = 0,
+        **options: Unpack[AgentOptions],
     ) -> None:
-        super().__init__(space, horizon=horizon, seed=seed, reward_range=reward_range)
+        super().__init__(space, horizon=horizon, **options)
         self.rate = as_real(rate, "rate", low=0.0, high=1.0, open_low=True)
         self.gain_rate = as_real(gain_rate, "gain_rate", low=0.0, high=1.0)
         self.exploration = as_real(exploration, "exploration", low=0.0, high=1.0)
@@ -88,20 +85,5 @@ class DifferentialQ(ProgressAgent):
         """The value of every pair relative to the gain, in units of the rewards."""
         return np.asarray(self._table.width * self._table.values)
 
-    def configuration(self) -> dict[str, Any]:
-        """Return the arguments this agent was made with, as plain data."""
-        return super().configuration() | {
-            "rate": self.rate,
-            "gain_rate": self.gain_rate,
-            "exploration": self.exploration,
-        }
-
-    def _saved(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        return {}, {"values": self._table.values.copy(), "gain": self._table.gain.copy()}
-
-    def _restored(self, values: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
-        super()._restored(values, arrays)
-        for name, mine in (("values", self._table.values), ("gain", self._table.gain)):
-            mine[:] = array_like(mine, arrays, name)
-            if not np.isfinite(mine).all():
-                raise ValueError(name)
+    def _survivors(self) -> dict[str, NDArray[Any]]:
+        return {"values": self._table.values, "gain": self._table.gain}

@@ -9,24 +9,29 @@ a pair have doubled, or when they have grown one step longer than the one before
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, Unpack
 
-import numpy as np
+from numpy.typing import ArrayLike
 
-from windage.agents.fixed import fixed
+from windage.agents.configuration import AgentOptions
 from windage.agents.optimistic.episodic import EpisodicAgent, Pace
-from windage.agents.optimistic.ucrl2 import Restarted, Windowed
+from windage.agents.optimistic.ucrl2 import Restarted, Windowed, as_window, restart_times
 from windage.agents.tuning import Budgets, chosen, tunings
 from windage.confidence import tuning
 from windage.confidence.confidence import blank_plan
-from windage.spaces import StateActions, as_space
+from windage.spaces import StateActions
 from windage.validation import as_choice, as_real
 
 __all__ = ["PSRL", "SWPSRL", "RestartedPSRL"]
 
 
-@fixed("prior", "episodes")
+class PSRLOptions(AgentOptions, total=False):
+    """Keyword arguments of `PSRL`."""
+
+    prior: float
+    episodes: str
+
+
 class PSRL(EpisodicAgent):
     """PSRL with all history, for models that stay as they are.
 
@@ -60,31 +65,20 @@ class PSRL(EpisodicAgent):
         horizon: int,
         prior: float = 1.0,
         episodes: str = "tsde",
-        reward_range: tuple[float, float] | None = None,
-        seed: int = 0,
+        **options: Unpack[AgentOptions],
     ) -> None:
         self.prior = as_real(prior, "prior", low=1e-100)
         self.episodes = as_choice(episodes, "episodes", ("tsde", "doubling"))
-        super().__init__(
-            space,
-            horizon=horizon,
-            seed=seed,
-            reward_range=reward_range,
-            pace=replace(self._pace(), grows=episodes == "tsde"),
-            rules={"posterior": self.prior, "rounded": True},
-            eta=np.zeros(as_space(space).n_pairs),
-        )
+        super().__init__(space, horizon=horizon, **options)
 
     def _pace(self) -> Pace:
-        """Return what is forgotten: nothing."""
-        return Pace()
+        return Pace(grows=self.episodes == "tsde")
+
+    def _rules(self) -> dict[str, Any]:
+        return {"posterior": self.prior, "rounded": True}
 
     def _blank_plan(self, boxes: bool) -> Any:
         return blank_plan(self.space, self._all_cells("space", "use fewer states"), boxes=boxes)
-
-    def configuration(self) -> dict[str, Any]:
-        """Return the arguments this agent was made with, as plain data."""
-        return super().configuration() | {"prior": self.prior, "episodes": self.episodes}
 
 
 class SWPSRL(Windowed, PSRL):
@@ -99,11 +93,17 @@ class SWPSRL(Windowed, PSRL):
     """
 
     id: ClassVar[str] = "sw-psrl"
-    told: ClassVar[tuple[str, ...]] = ("B_r", "B_p")
-    found: ClassVar[tuple[str, ...]] = ("window",)
+    requires: ClassVar[tuple[str, ...]] = ("B_r", "B_p")
+    auto_tuned: ClassVar[tuple[str, ...]] = ("window",)
     covers_drift: ClassVar[bool | None] = None
     bound: ClassVar[str] = "none known"
     source: ClassVar[str] = "PSRL over a window"
+
+    def __init__(
+        self, space: StateActions, *, horizon: int, window: int, **options: Unpack[PSRLOptions]
+    ) -> None:
+        self.window = as_window(window)
+        super().__init__(space, horizon=horizon, **options)
 
     @classmethod
     def configured(
@@ -129,7 +129,19 @@ class RestartedPSRL(Restarted, PSRL):
     """
 
     id: ClassVar[str] = "restarted-psrl"
-    told: ClassVar[tuple[str, ...]] = ("l",)
+    requires: ClassVar[tuple[str, ...]] = ("l",)
     covers_drift: ClassVar[bool | None] = None
     bound: ClassVar[str] = "none known"
     source: ClassVar[str] = "PSRL with the restarts of UCRL2"
+
+    def __init__(
+        self,
+        space: StateActions,
+        *,
+        horizon: int,
+        restarts: ArrayLike | int,
+        **options: Unpack[PSRLOptions],
+    ) -> None:
+        self.restarts = restart_times(restarts, horizon)
+        super().__init__(space, horizon=horizon, **options)
+        self._warn_of_haste()

@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 
 from windage.errors import StateError
 
-__all__ = ["Blob", "array_like", "pack", "unpack"]
+__all__ = ["Blob", "array_like", "pack", "take_back", "unpack"]
 
 _MAGIC = b"windage agent\n"
-_FORMAT = 1
+_FORMAT = 2
 _DTYPES = ("|b1", "|u1", "<i4", "<i8", "<u8", "<f8")
 
 
@@ -123,6 +123,21 @@ def array_like(old: NDArray[Any], arrays: dict[str, NDArray[Any]], name: str) ->
     if new.shape != old.shape or new.dtype != old.dtype:
         raise _damaged(f"array {name!r} is {new.dtype} {new.shape}, not {old.dtype} {old.shape}")
     return new
+
+
+def take_back(
+    mine: dict[str, NDArray[Any]], arrays: dict[str, NDArray[Any]], *, unbounded: str = ""
+) -> None:
+    """Write saved arrays into an agent's own, of the same names, types and shapes.
+
+    Numbers are finite; those of the array `unbounded` may be minus infinity.
+    """
+    for name, array in mine.items():
+        saved = array_like(array, arrays, name)
+        impossible = saved == np.inf if name == unbounded else np.isinf(saved)
+        if (impossible | np.isnan(saved)).any():
+            raise _damaged(f"array {name!r} holds numbers that are not finite")
+        array[...] = saved
 
 
 def _damaged(problem: str) -> StateError:

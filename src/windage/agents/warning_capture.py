@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -13,16 +14,20 @@ from windage.spaces import StateActions
 __all__ = ["listening", "quietly", "warn"]
 
 A = TypeVar("A")
+_OURS = __name__.partition(".")[0] + "."
 Heard = list[tuple[str, type[Warning]]]
 
 _heard: ContextVar[Heard | None] = ContextVar("heard", default=None)
 
 
-def warn(message: str, category: type[Warning], stacklevel: int) -> None:
-    """Warn, or tell whoever listens instead."""
+def warn(message: str, category: type[Warning]) -> None:
+    """Warn where the library was called from, or tell whoever listens instead."""
     heard = _heard.get()
     if heard is None:
-        warnings.warn(message, category, stacklevel=stacklevel + 1)
+        frame, level = sys._getframe(1), 2
+        while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(_OURS):
+            frame, level = frame.f_back, level + 1
+        warnings.warn(message, category, stacklevel=level - 1)
     else:
         heard.append((message, category))
 

@@ -90,7 +90,7 @@ def _entry(name: str) -> dict[str, Any]:
     return {
         "id": name,
         "summary": summary_of(kind),
-        "told": list(getattr(kind, "told", ())),
+        "told": list(getattr(kind, "requires", ())),
         "covers_drift": getattr(kind, "covers_drift", None),
         "bound": getattr(kind, "bound", "none"),
         "source": getattr(kind, "source", f"{kind.__module__}:{kind.__qualname__}"),
@@ -120,7 +120,7 @@ def _default(kind: type[Any], name: str, parameter: inspect.Parameter) -> str:
         return str(getattr(kind, "default_radii", None))
     if parameter.default is not parameter.empty:
         return str(parameter.default)
-    told = getattr(kind, "told", ())
+    told = getattr(kind, "requires", ())
     return f"tuned to {' and '.join(told)}" if told else "must be set"
 
 

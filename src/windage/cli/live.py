@@ -374,9 +374,8 @@ def _successor(record: AgentRecord, agent: str | None, options: dict[str, Any]) 
         return wd.agents.make(agent, record.space(), **(shared | options))
     for option in options:
         require_parameter(option, configuration.keys() - {"space"}, saved.agent)
-    given = kind._options(configuration | options)
-    given.pop("space")
-    return kind(record.space(), **given)
+    given = configuration | options | {"space": record.space()}
+    return kind(given.pop("space"), **given)
 
 
 def _print_rehearsal(rehearsal: Rehearsal) -> None:

@@ -221,7 +221,7 @@ def _make(
             )
     given = {"seed": seed} | wd.agents.facts(name, model, **options) | options
     learner = wd.agents.make(name, model.space, horizon=model.horizon, **given)
-    return learner, wd.agents.told(name, **given)
+    return learner, wd.agents.requires(name, **given)
 
 
 def _labels(agent: Agent) -> dict[str, str]:

@@ -163,7 +163,7 @@ def save(agent: Agent) -> SavedAgent:
             field="agent",
             fix="observe it, or withdraw it, first",
         )
-    if "model" in agent.told or hasattr(agent, "problem"):
+    if "the model" in agent.requires or hasattr(agent, "problem"):
         raise InputError(
             f"{agent.id!r} sees the model and cannot decide for real",
             field="agent",
@@ -189,7 +189,7 @@ def _new_twin(agent: Agent, configuration: dict[str, Any]) -> Agent:
         raise InputError(
             f"{agent.id!r} cannot be made again from its configuration() ({err})",
             field="agent",
-            fix="let configuration() return every argument of its constructor",
+            fix="let its constructor take keyword arguments that are plain data",
         ) from err
 
 

@@ -132,11 +132,9 @@ class AgentConfig(msgspec.Struct, frozen=True):
         _require_same_source(kind, self.id, self.digest)
         if plugins.is_own(kind):
             return plugins.build(kind, _own_arguments(kind, environment, seed), self.parameters)
-        given: dict[str, Any] = {"space": None, "horizon": environment.horizon, "seed": seed}
-        options = kind._options(self.parameters | given)
+        options = self.parameters | {"horizon": environment.horizon, "seed": seed}
         if "problem" in agents.parameters(kind):
             options["problem"] = environment
-        del options["space"]
         return kind(environment.space, **options)
 
 
@@ -291,8 +289,8 @@ def _load(path: str, digest: str) -> DriftingMDP:
 
 def _told(kind: Any, given: dict[str, Any]) -> tuple[str, ...] | None:
     """Return what an agent with these arguments knows; None if it is what its kind requires."""
-    told = agents.told(kind, **given)
-    return None if told == getattr(kind, "told", ()) else told
+    told = agents.requires(kind, **given)
+    return None if told == getattr(kind, "requires", ()) else told
 
 
 def _own_arguments(kind: Any, environment: DriftingMDP | Problem, seed: int) -> dict[str, Any]:

@@ -281,7 +281,7 @@ RUN = Schema(
         "told",
         _STRINGS,
         lambda done: list(
-            getattr(done.learner, "told", ()) if done.agent.told is None else done.agent.told
+            getattr(done.learner, "requires", ()) if done.agent.told is None else done.agent.told
         ),
     ),
     Column("window", pl.Int64, lambda done: done.setting("window", int), nullable=True),

@@ -32,7 +32,7 @@ def test_what_they_are_tuned_to():
     assert made[DUCB].discount == pytest.approx(1 - math.sqrt(5 / T) / 4, rel=1e-15)
     assert made[REXP3].batch.tolist() == [math.ceil((3 * math.log(3) * (T / 2) ** 2) ** (1 / 3)), 1]
     assert made[EXP3S].changes == 5
-    told = {kind: kind.told for kind in KINDS}
+    told = {kind: kind.requires for kind in KINDS}
     assert told == {
         UCB1: (), SWUCB: ("l",), DUCB: ("l",), REXP3: ("B_r",), EXP3S: ("l",), BOB: (),
     }  # fmt: skip

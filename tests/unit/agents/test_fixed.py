@@ -41,13 +41,13 @@ def test_every_argument_is_read_only(name):
 
 
 def test_what_an_agent_is_made_with_is_an_attribute():
-    """The test above is about something: most arguments can be looked at."""
+    """The test above is about something: all arguments can be looked at."""
     hidden = set()
     for name in wd.agents.names():
         agent = made(name)
         arguments = wd.agents.parameters(type(agent))
         hidden |= {(name, one) for one in arguments if not hasattr(agent, one)}
-    assert hidden == {("master", "test_1"), ("master", "test_2"), ("master", "ladder")}
+    assert not hidden
 
 
 def test_arms_and_a_widening_of_every_pair_are_copies_nobody_can_write_to():

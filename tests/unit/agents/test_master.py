@@ -365,7 +365,7 @@ def test_the_diameter_must_be_known():
     agent = MASTER.configured(SPACE, horizon=100, diameter=3.0, test_1=2.0, seed=4)
     again = MASTER.configured(**{"space": SPACE, "diameter": 3.0} | _arguments(agent))
     assert again.configuration() == agent.configuration()
-    assert (agent.told, agent.covers_drift) == (("D",), True)
+    assert (agent.requires, agent.covers_drift) == (("D",), True)
 
 
 def _arguments(agent):

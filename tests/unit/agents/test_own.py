@@ -35,7 +35,7 @@ class Bare:
         pass
 
 class Told:
-    told = ("B_r",)
+    requires = ("B_r",)
     def __init__(self, space, budgets, diameter, problem):
         self.space = space
         self.budget, self.diameter, self.problem = budgets.reward, diameter, problem

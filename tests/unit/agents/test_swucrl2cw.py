@@ -136,7 +136,7 @@ def test_the_naive_window_is_the_same_learner_without_widening():
     plain = wd.SWUCRL2CW(model.space, horizon=2000, widening=0.0, **options)
     a, b = wd.run(model, naive, seed=1), wd.run(model, plain, seed=1)
     assert a.actions.tolist() == b.actions.tolist()
-    assert naive.told == plain.told == ("B_r", "B_p")
+    assert naive.requires == plain.requires == ("B_r", "B_p")
     assert type(wd.agents.restore(naive.state())) is wd.agents.SWUCRL2
 
 

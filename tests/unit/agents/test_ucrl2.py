@@ -32,7 +32,7 @@ def test_optimism_is_clipped_or_not():
 
 def test_what_it_is_told():
     agent = wd.agents.make("ucrl2", MODEL.space, horizon=100, budgets=MODEL.budgets(), clip=True)
-    assert agent.told == ()
+    assert agent.requires == ()
     assert agent.configuration()["clip"] is True
     assert agent.radii == wd.Radii.ucrl2()
     again = wd.agents.restore(agent.state())

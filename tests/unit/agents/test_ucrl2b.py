@@ -314,7 +314,7 @@ def test_a_huge_reward_leaves_no_trace_when_it_has_left():
 def test_what_it_is():
     agent = wd.agents.make("ucrl2b", SPACE, horizon=100)
     assert isinstance(agent, wd.UCRL2B)
-    assert (agent.told, agent.clip, agent.radii) == ((), True, wd.Radii.bernstein())
+    assert (agent.requires, agent.clip, agent.radii) == ((), True, wd.Radii.bernstein())
     assert agent.configuration()["radii"] == "bernstein"
     again = wd.agents.restore(agent.state())
     assert again.state() == agent.state()

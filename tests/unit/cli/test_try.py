@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import windage as wd
-from windage.agents import RandomAgent
+from windage.agents import RandomAgent, registry
 from windage.cli import main, try_
 from windage.cli.options import parse_settings
 
@@ -105,7 +105,7 @@ class Sworn(RandomAgent):
     """
 
     id: ClassVar[str] = "sworn"
-    told: ClassVar[tuple[str, ...]] = ("B_r", "D")
+    requires: ClassVar[tuple[str, ...]] = ("B_r", "D")
     covers_drift: ClassVar[bool] = True
     bound: ClassVar[str] = "half a sigh"
     source: ClassVar[str] = "hearsay"
@@ -116,7 +116,7 @@ class Sworn(RandomAgent):
 
 @pytest.fixture
 def sworn(monkeypatch):
-    monkeypatch.setitem(wd.agents._BY_ID, "sworn", Sworn)
+    monkeypatch.setitem(registry._AGENTS, "sworn", f"{__name__}:Sworn")
 
 
 def test_facts_come_from_the_class(sworn, capsys):

@@ -80,7 +80,7 @@ def test_a_row_is_what_the_library_finds(agent):
     for name in ("start", "length", "reason", "gain", "span", "sweeps", "vacuous", "ties"):
         assert row[f"episode_{name}"] == getattr(run.episodes, name)[last].tolist(), name
     _check_memory(row, run, made, options)
-    assert row["told"] == list(wd.agents.told(agent["id"], **(told | options)))
+    assert row["told"] == list(wd.agents.requires(agent["id"], **(told | options)))
     assert row["told"] == TOLD.get(agent["id"], [])
     if agent["id"] == "borl":
         assert row["block_arm"] == made.blocks.arm.tolist()

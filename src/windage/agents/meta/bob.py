@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Unpack
 
 from numpy.typing import NDArray
 
 from windage.adversarial import Exp3
 from windage.agents.bandits import SWUCB, warn_of_states
 from windage.agents.base import Agent
-from windage.agents.fixed import fixed
+from windage.agents.configuration import AgentOptions
 from windage.agents.meta.delegating import Blockwise, Choices
 from windage.agents.warning_capture import quietly
 from windage.rng import key
@@ -20,7 +20,6 @@ from windage.validation import as_real
 __all__ = ["BOB"]
 
 
-@fixed("exploration", "block_length", "windows")
 class BOB(Blockwise):
     """Bandit over bandits: EXP3 chooses the window of a fresh SW-UCB for every block of steps.
 
@@ -47,16 +46,17 @@ class BOB(Blockwise):
     bound: ClassVar[str] = "B_r^(1/3) T^(2/3) + T^(3/4), one state, up to logs and K"
     source: ClassVar[str] = "Cheung, Simchi-Levi, Zhu 2022, constants recalled"
 
+    derived: ClassVar[tuple[str, ...]] = ("block_length", "windows")
+
     def __init__(
         self,
         space: StateActions,
         *,
         horizon: int,
         exploration: float = 0.6,
-        reward_range: tuple[float, float] | None = None,
-        seed: int = 0,
+        **options: Unpack[AgentOptions],
     ) -> None:
-        super().__init__(space, horizon=horizon, seed=seed, reward_range=reward_range)
+        super().__init__(space, horizon=horizon, **options)
         self.exploration = as_real(exploration, "exploration", low=0.0)
         self.block_length = math.isqrt(self.horizon - 1) + 1
         """H."""
@@ -96,10 +96,6 @@ class BOB(Blockwise):
         reward = (earned * (H / steps) - self._scale.low * H) / self._scale.width
         most = 2.0 * H + 4.0 * math.sqrt(H * math.log(T / math.sqrt(H)))
         return 0.5 + reward / most
-
-    def configuration(self) -> dict[str, Any]:
-        """Return the arguments this agent was made with, as plain data."""
-        return super().configuration() | {"exploration": self.exploration}
 
     def _saved(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         values, arrays = super()._saved()

@@ -24,7 +24,6 @@ from numpy.typing import NDArray
 
 from windage import adversarial
 from windage.agents.base import Agent
-from windage.agents.fixed import fixed
 from windage.agents.meta.delegating import Blockwise, Choices, Recent
 from windage.agents.optimistic.explanation import Explanation
 from windage.agents.optimistic.swucrl2cw import SWUCRL2CW
@@ -142,9 +141,6 @@ class BorlExplanation:
         return "\n".join([*lines, str(self.learner)])
 
 
-@fixed(
-    "arms", "block_length", "n_blocks", "master", "carry_window", "delta", "radii", "ties", "slack"
-)
 class BORL(Blockwise):
     """BORL (Cheung, Simchi-Levi, Zhu 2020), for models that drift within unknown budgets.
 
@@ -184,6 +180,7 @@ class BORL(Blockwise):
     source: ClassVar[str] = "Cheung, Simchi-Levi, Zhu 2020, Theorem 2"
     counts_in_loop: ClassVar[bool] = True  # its learners do
     default_radii: ClassVar[str] = "paper"
+    derived: ClassVar[tuple[str, ...]] = ("arms", "block_length", "n_blocks")
     learner_kind: ClassVar[type[SWUCRL2CW]] = SWUCRL2CW
     """What acts in a block."""
 
@@ -205,14 +202,15 @@ class BORL(Blockwise):
     ) -> None:
         grid = tuning.borl_grid(as_space(space), horizon)
         super().__init__(space, horizon=horizon, seed=seed, reward_range=reward_range)
-        own = [(W, eta) for W in grid.windows for eta in grid.widenings]
-        self.arms = tuple(own if arms is None else as_arms(arms))
-        """The pairs (W, eta), one for each arm of the master, duplicates kept."""
-        self._given_arms = arms is not None
-        self._given_length = block_length
+        if arms is not None:
+            self._given["arms"] = arms = as_arms(arms)
         if block_length is not None:
-            self._given_length = as_integer(block_length, "block_length", low=1, high=LAST_TIME)
-        self.block_length = self._given_length or grid.block_length
+            block_length = as_integer(block_length, "block_length", low=1, high=LAST_TIME)
+            self._given["block_length"] = block_length
+        paper = [(W, eta) for W in grid.windows for eta in grid.widenings]
+        self.arms = tuple(paper if arms is None else arms)
+        """The pairs (W, eta), one for each arm of the master, duplicates kept."""
+        self.block_length = block_length or grid.block_length
         self.n_blocks = -(-self.horizon // self.block_length)
         self.master = as_choice(master, "master", adversarial.names())
         self.carry_window = as_flag(carry_window, "carry_window")
@@ -235,6 +233,10 @@ class BORL(Blockwise):
         self._recent = Recent(most) if carry_window else None
         self._warn()
 
+    def _has_own(self, name: str) -> bool:
+        """Whether arms or blocks are not the paper's."""
+        return self._given.get(name) is not None
+
     def _warn(self) -> None:
         master, missing = self._choices.master, []
         alone = self.n_blocks == 1 and len(self.arms) == 1  # Algorithm 1: Theorem 1 speaks of it
@@ -252,14 +254,14 @@ class BORL(Blockwise):
         if self.space.n_states > 1 and all(eta == 0.0 for _, eta in self.arms):
             missing.append("the theorem needs a positive widening")
         if missing:
-            warn("; ".join(missing), GuaranteeWarning, stacklevel=3)
-        odd = odd_arms(self.arms, self.horizon, given=self._given_arms)
+            warn("; ".join(missing), GuaranteeWarning)
+        odd = odd_arms(self.arms, self.horizon, given=self._has_own("arms"))
         if odd:
-            warn("; ".join(odd), ParameterWarning, stacklevel=3)
+            warn("; ".join(odd), ParameterWarning)
 
     def _when_it_learns(self) -> str:
         """Say what it would take: the paper's grid grows with T, own arms do not."""
-        if self._given_arms or self._given_length is not None or self.master != "exp3p":
+        if self._has_own("arms") or self._has_own("block_length") or self.master != "exp3p":
             return f"with these {len(self.arms)} arms it takes {self._choices.master.enough} blocks"
         T = horizons_to_adapt(self.space.n_states, self.space.mean_actions)[1]
         return f"with the grid and the blocks of the paper, gamma is at most 1 from T = {T} on"
@@ -267,9 +269,9 @@ class BORL(Blockwise):
     def _own_ways(self) -> list[str]:
         """Say which options lead away from Algorithm 3."""
         ways = {
-            "arms of one's own": self._given_arms,
+            "arms of one's own": self._has_own("arms"),
             f"the master {self.master!r}": self.master != "exp3p",
-            f"blocks of {self.block_length} steps": self._given_length is not None,
+            f"blocks of {self.block_length} steps": self._has_own("block_length"),
             "windows carried from block to block": self.carry_window,
         }
         return [words for words, taken in ways.items() if taken]
@@ -352,16 +354,6 @@ class BORL(Blockwise):
         """Return what the learner of this block says, in the time of the run."""
         said: Explanation = self._runner.explain(s)
         return replace(said, start=said.start + self._since - 1)
-
-    def configuration(self) -> dict[str, Any]:
-        """Return the arguments this agent was made with, as plain data."""
-        return super().configuration() | {
-            "arms": [list(arm) for arm in self.arms] if self._given_arms else None,
-            "master": self.master,
-            "block_length": self._given_length,
-            "carry_window": self.carry_window,
-            **{name: self._passed_on[name] for name in ("delta", "radii", "ties", "slack")},
-        }
 
     def _saved(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         values, arrays = super()._saved()

@@ -13,13 +13,14 @@ import math
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
 from windage.adversarial import Master
 from windage.agents.base import Agent
+from windage.agents.configuration import AgentOptions
 from windage.agents.episodes import Episode, Episodes, no_rows, put_rows, rows_of
 from windage.agents.reward_scale import LARGEST
 from windage.agents.state import array_like
@@ -57,10 +58,9 @@ class Relay(Agent):
         space: StateActions,
         *,
         horizon: int,
-        seed: int = 0,
-        reward_range: tuple[float, float] | None = None,
+        **options: Unpack[AgentOptions],
     ) -> None:
-        super().__init__(space, horizon=horizon, seed=seed, reward_range=reward_range)
+        super().__init__(space, horizon=horizon, **options)
         self._leg = Leg(None, 1, 1, np.zeros(2), 0, 0)
         self._hand: Any = None  # the steps that the runner plays now, a `kernels.rollout.Block`
         # episodes of those before, as far as anyone may still ask: number m in row m % size
@@ -407,7 +407,6 @@ class Choices:
                     f"the reward of a block, {reward:.4g} in units of the range, is cut to [0, 1] "
                     "before the master hears of it, as others will be: declare a reward_range",
                     ParameterWarning,
-                    stacklevel=6,
                 )
 
     def columns(self, n: int) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any, ClassVar, Self
 
 from windage.agents.base import Agent
-from windage.agents.fixed import fixed
 from windage.agents.meta.delegating import Relay
 from windage.agents.state import unpack
 from windage.errors import InputError, StateError
@@ -16,7 +15,6 @@ from windage.validation import LAST_TIME, as_integer
 __all__ = ["Doubling"]
 
 
-@fixed("first")
 class Doubling(Relay):
     """An agent for an unknown horizon: `make_agent(T)` for T = first, 2 first, 4 first, ...
 

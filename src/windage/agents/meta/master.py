@@ -26,7 +26,6 @@ from numpy.typing import NDArray
 
 from windage.agents.base import Agent
 from windage.agents.episodes import REASONS, Episode, Episodes, no_rows
-from windage.agents.fixed import fixed
 from windage.agents.optimistic.ucrl2 import AdaptiveUCRL
 from windage.agents.tuning import Budgets
 from windage.agents.warning_capture import quietly
@@ -498,7 +497,6 @@ class MasterExplanation:
         return "\n".join([*lines, str(self.learner)])
 
 
-@fixed("diameter", "delta", "radii", "ties", "slack")
 class MASTER(Agent):
     """MASTER over UCRL with adaptive widening, for models that drift by amounts nobody knows.
 
@@ -537,7 +535,7 @@ class MASTER(Agent):
     """
 
     id: ClassVar[str] = "master"
-    told: ClassVar[tuple[str, ...]] = ("D",)
+    requires: ClassVar[tuple[str, ...]] = ("D",)
     covers_drift: ClassVar[bool | None] = True
     default_radii: ClassVar[str] = "ucrl2"
     bound: ClassVar[str] = "min(sqrt(l T), (B_r + B_p)^(1/3) T^(2/3)), D known"
@@ -577,6 +575,9 @@ class MASTER(Agent):
         self._copies_largest = first._largest
         self.diameter, self.delta = first.diameter, first.delta
         self.radii, self.ties, self.slack = first.radii, first.ties, first.slack
+        self.ladder = first.ladder
+        self.test_1 = as_real(test_1, "test_1", low=0.0)
+        self.test_2 = as_real(test_2, "test_2", low=0.0)
         given = {"log_factor": log_factor, "regret_constant": regret_constant}
         factor, constant = (
             None if value is None else as_real(value, name, low=0.0)
@@ -587,8 +588,8 @@ class MASTER(Agent):
             delta=self.delta,
             size=max(1.0, self.diameter) * self.space.n_states * math.sqrt(space.mean_actions),
             width=self._scale.width,
-            test_1=as_real(test_1, "test_1", low=0.0),
-            test_2=as_real(test_2, "test_2", low=0.0),
+            test_1=self.test_1,
+            test_2=self.test_2,
             factor=factor,
             constant=constant,
         )
@@ -775,17 +776,6 @@ class MASTER(Agent):
             reach=self.reach(),
             learner=live[0].learner.explain(state),
         )
-
-    def configuration(self) -> dict[str, Any]:
-        """Return the arguments this agent was made with, as plain data."""
-        alarms = self._alarms
-        return super().configuration() | {
-            **self._passed_on,
-            "test_1": alarms.test_1,
-            "test_2": alarms.test_2,
-            "log_factor": alarms.factor,
-            "regret_constant": alarms.constant,
-        }
 
     def _saved(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         self._list_episode()

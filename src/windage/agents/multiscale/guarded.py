@@ -210,11 +210,6 @@ class MultiScaleGuarded(BORL):
             anchor=anchor,
         )
 
-    def configuration(self) -> dict[str, Any]:
-        """Return the arguments this agent was made with, as plain data."""
-        given = super().configuration()
-        return {name: value for name, value in given.items() if name not in self.fixed}
-
     def _saved(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         values, arrays = super()._saved()
         state, its = self._learner_state.saved()

@@ -6,39 +6,51 @@ parameters.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from windage.agents.fixed import fixed
-from windage.agents.optimistic.episodic import EpisodicAgent, Pace
+from windage.agents.configuration import AgentOptions
+from windage.agents.optimistic.episodic import EpisodicAgent
 from windage.agents.optimistic.explanation import Explanation, reports
 from windage.agents.warning_capture import warn
 from windage.confidence.confidence import ConfidenceRegion, over_pairs
 from windage.confidence.radii import Radii
 from windage.errors import CallOrderError, ParameterWarning
-from windage.spaces import StateActions, as_space
+from windage.spaces import StateActions
 from windage.validation import as_choice, as_flag, as_real, require_memory
 
-__all__ = ["OptimisticAgent"]
+__all__ = ["OptimisticAgent", "OptimisticOptions", "SetOptions", "widening_of_pairs"]
 
 TIES = ("lowest", "random", "previous", "sampled")
 
 
-@fixed("delta", "radii", "ties", "slack", "warm_start", "clip")
+class SetOptions(AgentOptions, total=False):
+    """Keyword arguments of every learner with confidence sets."""
+
+    delta: float
+    radii: Radii | str | dict[str, Any] | None
+    warm_start: bool
+
+
+class OptimisticOptions(SetOptions, total=False):
+    """Keyword arguments of every optimistic learner."""
+
+    ties: str
+    slack: float
+
+
 class OptimisticAgent(EpisodicAgent):
     """A learner that plays the best policy of the best plausible model, episode by episode.
 
-    Parameters
-    ----------
-    pace
-        What it forgets and when episodes end beside the doubling rule.
-    widenings
-        Widening of rewards and of transitions in every phase of a restart schedule; None: rewards
-        are not widened, transitions by `widening` always.
+    The parameters are described at `SWUCRL2CW`. A subclass may widen rewards and transitions in
+    every phase of a restart schedule (`_rules`, "widenings") and transitions always (`_etas`).
     """
 
+    clip: bool
+    """Whether optimistic rewards stop at 1."""
+    default_radii: ClassVar[str] = "paper"
     _explains = True
 
     def __init__(
@@ -46,27 +58,23 @@ class OptimisticAgent(EpisodicAgent):
         space: StateActions,
         *,
         horizon: int,
-        pace: Pace,
-        delta: float,
-        radii: Radii | str | dict[str, Any],
-        widening: ArrayLike,
-        clip: bool,
-        ties: str,
-        slack: float,
-        warm_start: bool,
-        seed: int,
-        reward_range: tuple[float, float] | None,
-        widenings: NDArray[np.float64] | None = None,
+        delta: float = 0.05,
+        radii: Radii | str | dict[str, Any] | None = None,
+        ties: str = "random",
+        slack: float = 0.0,
+        warm_start: bool = True,
+        **options: Unpack[AgentOptions],
     ) -> None:
-        as_space(space)
         self.delta = as_real(delta, "delta", low=0.0, high=1.0, open_low=True, open_high=True)
-        self.radii = Radii.from_spec(radii)
+        self.radii = Radii.from_spec(self.default_radii if radii is None else radii)
         self.ties = as_choice(ties, "ties", TIES)
         self.slack = as_real(slack, "slack", low=0.0)
         self.warm_start = as_flag(warm_start, "warm_start")
-        self.clip = as_flag(clip, "clip")
-        rules: dict[str, Any] = {
-            "radii": self.radii.rules(space, horizon, self.delta),
+        super().__init__(space, horizon=horizon, **options)
+
+    def _rules(self) -> dict[str, Any]:
+        return {
+            "radii": self.radii.rules(self.space, self.horizon, self.delta),
             "by_time": self.radii.needs_time,
             "boxes": self.radii.makes_boxes,
             "clip": self.clip,
@@ -74,23 +82,10 @@ class OptimisticAgent(EpisodicAgent):
             "slack": self.slack,
             "warm": self.warm_start,
         }
-        if widenings is not None:
-            rules["widenings"] = widenings
-        rules |= self._more_rules()
-        super().__init__(
-            space,
-            horizon=horizon,
-            seed=seed,
-            reward_range=reward_range,
-            pace=pace,
-            rules=rules,
-            eta=_widening(widening, space),
-            squares=self.radii.makes_boxes,
-        )
 
-    def _more_rules(self) -> dict[str, Any]:
-        """Return rules of the compiled learner that only a subclass has."""
-        return {}
+    @property
+    def _squares(self) -> bool:
+        return self.radii.makes_boxes
 
     def _room_for_draws(self) -> int:
         if self.ties != "sampled":
@@ -189,23 +184,13 @@ class OptimisticAgent(EpisodicAgent):
         )
         return float(lift) + float(radius)
 
-    def configuration(self) -> dict[str, Any]:
-        """Return the arguments this agent was made with, as plain data."""
-        return super().configuration() | {
-            "delta": self.delta,
-            "radii": self.radii.spec(),
-            "ties": self.ties,
-            "slack": self.slack,
-            "warm_start": self.warm_start,
-        }
 
-
-def _widening(value: ArrayLike, space: StateActions) -> NDArray[np.float64]:
+def widening_of_pairs(value: ArrayLike, space: StateActions) -> NDArray[np.float64]:
+    """Return the widening of every pair, from one number or one for each."""
     eta = np.array(over_pairs(value, "widening", space, one_for_all=True))
     if (eta >= 2.0).any():
         warn(
             f"a widening of {eta.max():g} makes every kernel plausible: the policy is myopic (E7)",
             ParameterWarning,
-            stacklevel=4,
         )
     return eta

@@ -7,16 +7,18 @@ the algorithm itself, line by line.
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
 from windage.agents.base import KernelAgent
+from windage.agents.configuration import AgentOptions
 from windage.agents.episodes import REASONS, RECENT, Episode, Episodes, larger_ring, rows_of
 from windage.agents.reward_scale import LARGEST
-from windage.agents.state import array_like
+from windage.agents.state import take_back
 from windage.agents.warning_capture import warn
 from windage.confidence.confidence import blank_plan
 from windage.confidence.evi import SWEEPS, not_converged
@@ -81,7 +83,6 @@ def scale(agent: EpisodicAgent) -> None:
                 f"a mean reward of {mean[np.argmax(away)]:g} lies outside [0, 1], where all "
                 "rewards look alike to the learner: declare a reward_range",
                 ParameterWarning,
-                stacklevel=5,
             )
 
 
@@ -96,7 +97,6 @@ def draws(agent: EpisodicAgent) -> None:
             "a drawn model was not solved to 1 / sqrt(t) in 2,000 sweeps: the policy found so far "
             "is played, as it will be again",
             GuaranteeWarning,
-            stacklevel=5,
         )
 
 
@@ -108,7 +108,6 @@ def rounding(agent: EpisodicAgent, least: float, most: float) -> None:
             f"a reward of {most if most > 1.5 else least:g} lies outside [0, 1] and is rounded to "
             "0 or 1: declare a reward_range",
             ParameterWarning,
-            stacklevel=5,
         )
 
 
@@ -161,9 +160,6 @@ def require_possible(
     states = np.arange(space.n_states)
     pair = np.clip(policy["pair"], 0, space.n_pairs - 1)
     home = (policy["pair"] == pair) & (space.state_of[pair] == states)
-    kept = survivors(learner) | window.saved()
-    value = kept.pop("pairs.value")  # minus infinity where a pair was left out
-    numbers = kept.values()
     checks = {
         "samples": int(window.kernel.clock["taken"][0]) == samples,
         "episode": 0 <= number <= t and (tau > 0) == (number > 0),
@@ -179,8 +175,7 @@ def require_possible(
         "policy": bool(home[policy["episode"] > 0].all()),
         "visits": bool(((sets["visits"] >= 0) & (sets["visits"] <= samples)).all())
         and bool((sets["visits_left"] <= np.maximum(sets["visits"], 1)).all()),
-        "numbers": all(np.isfinite(array).all() for array in numbers)
-        and not bool((np.isnan(value) | (value == math.inf)).any()),
+        "numbers": all(np.isfinite(array).all() for array in window.saved().values()),
         "log": length == reason == 0
         and 0 <= as_integer(sweeps, "sweeps") <= SWEEPS
         and 0 <= as_integer(ties, "ties") <= states.size
@@ -204,17 +199,8 @@ _FIRST_ROWS = 32  # of the log of episodes, until they are full: a fleet has tho
 class EpisodicAgent(KernelAgent):
     """A learner that plans at the start of each episode and keeps to its plan while it lasts.
 
-    Parameters
-    ----------
-    pace
-        What it forgets and when episodes end.
-    rules
-        What differs from a plain optimist: fields of `kernels.swucrl2cw.RULES`; `radii`, `boxes`,
-        `widenings`; `ladder` with `most_span`; `posterior`, its prior.
-    eta
-        Widening of the transition sets, over pairs.
-    squares
-        Whether the variance of rewards is needed.
+    A subclass checks its own arguments, then calls this constructor; `_pace`, `_rules` and `_etas`
+    are called from there.
     """
 
     replays: ClassVar[bool] = True
@@ -228,27 +214,43 @@ class EpisodicAgent(KernelAgent):
         space: StateActions,
         *,
         horizon: int,
-        seed: int,
-        reward_range: tuple[float, float] | None,
-        pace: Pace,
-        rules: dict[str, Any],
-        eta: NDArray[np.float64],
-        squares: bool = False,
+        **options: Unpack[AgentOptions],
     ) -> None:
-        super().__init__(space, horizon=horizon, seed=seed, reward_range=reward_range)
+        super().__init__(space, horizon=horizon, **options)
+        pace, rules = self._pace(), self._rules()
         restarts = as_restarts(pace.restarts)
         self._restarts = restarts[: np.searchsorted(restarts, self.horizon, side="right")]
         self.preloaded = 0
         """How many samples of the past the agent was given before its first decision."""
         self._warned = self._warned_of_draws = False
-        self._eta = eta
+        self._eta = self._etas()
         self._width = pace.width
-        self._squares = squares
         self._longest = (pace.period or self.horizon) if self._explains else 0
         forgets = pace.width is not None and pace.width < self.horizon
         self._window = self._new_window(pace.width if forgets else None)
         self._logged_from = 1  # the first episode there is a row of
         self._learner = self._fresh(pace, rules)
+
+    def _pace(self) -> Pace:
+        """Return what it forgets, nothing, and when episodes end beside the doubling rule."""
+        return Pace()
+
+    @abstractmethod
+    def _rules(self) -> dict[str, Any]:
+        """Return what differs from a plain optimist.
+
+        Fields of `kernels.swucrl2cw.RULES`; `radii`, `boxes`, `widenings`; `ladder` with
+        `most_span`; `posterior`, its prior.
+        """
+
+    def _etas(self) -> NDArray[np.float64]:
+        """Return the widening of the transition set of every pair."""
+        return np.zeros(self.space.n_pairs)
+
+    @property
+    def _squares(self) -> bool:
+        """Whether the variance of rewards is needed."""
+        return False
 
     def _new_window(self, width: int | None) -> Window:
         return Window(
@@ -493,9 +495,12 @@ class EpisodicAgent(KernelAgent):
         rows["span"] *= self._scale.width
         return rows
 
+    def _survivors(self) -> dict[str, NDArray[Any]]:
+        return survivors(self._learner)
+
     def _saved(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        arrays = {f"window.{name}": array for name, array in self._window.saved().items()}
-        arrays |= {name: array.copy() for name, array in survivors(self._learner).items()}
+        _, arrays = super()._saved()
+        arrays |= {f"window.{name}": array for name, array in self._window.saved().items()}
         row = self._learner.log[self.n_episodes % self._learner.log.size]
         return {"preloaded": self.preloaded, "episode": row.item()}, arrays
 
@@ -509,8 +514,8 @@ class EpisodicAgent(KernelAgent):
         if self._window.ahead != self.preloaded:
             raise ValueError("preloaded")
         self._use_window()
-        for name, mine in survivors(self._learner).items():
-            mine[:] = array_like(mine, arrays, name)
+        # minus infinity where a pair was left out
+        take_back(self._survivors(), arrays, unbounded="pairs.value")
         samples = self.preloaded + self.t - 1
         require_possible(self._learner, self._window, self.t, samples, tuple(values["episode"]))
         self._logged_from = max(1, self.n_episodes)

@@ -15,18 +15,21 @@ open; with its radii that decides nearly everything, so it is a parameter (`ties
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, Unpack
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
-from windage.agents.fixed import fixed
-from windage.agents.optimistic.base import OptimisticAgent
+from windage.agents.optimistic.base import (
+    OptimisticAgent,
+    OptimisticOptions,
+    SetOptions,
+    widening_of_pairs,
+)
 from windage.agents.optimistic.episodic import Pace
 from windage.agents.tuning import Budgets, KnownBudgets, chosen, tunings
 from windage.agents.warning_capture import warn
 from windage.confidence import tuning
-from windage.confidence.radii import Radii
 from windage.errors import GuaranteeWarning, InputError, ParameterWarning
 from windage.spaces import StateActions, as_space
 from windage.validation import LAST_TIME, as_choice, as_integer, as_real
@@ -34,7 +37,12 @@ from windage.validation import LAST_TIME, as_choice, as_integer, as_real
 __all__ = ["SWUCRL2", "SWUCRL2CW", "PracticalSWUCRL2CW"]
 
 
-@fixed("window", "widening", "boundary")
+class WindowOptions(OptimisticOptions, total=False):
+    """Keyword arguments of `SWUCRL2CW` beside window and widening."""
+
+    boundary: str
+
+
 class SWUCRL2CW(OptimisticAgent):
     """SWUCRL2-CW (Cheung, Simchi-Levi, Zhu 2020), for models that drift within known budgets.
 
@@ -83,12 +91,12 @@ class SWUCRL2CW(OptimisticAgent):
     """
 
     id: ClassVar[str] = "swucrl2-cw"
-    told: ClassVar[tuple[str, ...]] = ("B_r", "B_p")
-    found: ClassVar[tuple[str, ...]] = ("window", "widening")
+    requires: ClassVar[tuple[str, ...]] = ("B_r", "B_p")
+    auto_tuned: ClassVar[tuple[str, ...]] = ("window", "widening")
     covers_drift: ClassVar[bool | None] = True
     bound: ClassVar[str] = "D (B_r + B_p + 1)^(1/4) S^(2/3) A^(1/2) T^(3/4), up to logs"
     source: ClassVar[str] = "Cheung, Simchi-Levi, Zhu 2020, Theorem 1"
-    default_radii: ClassVar[str] = "paper"
+    derived: ClassVar[tuple[str, ...]] = ("clip",)
 
     def __init__(
         self,
@@ -97,33 +105,19 @@ class SWUCRL2CW(OptimisticAgent):
         horizon: int,
         window: int,
         widening: ArrayLike,
-        delta: float = 0.05,
-        radii: Radii | str | dict[str, Any] | None = None,
-        ties: str = "random",
-        slack: float = 0.0,
-        reward_range: tuple[float, float] | None = None,
-        warm_start: bool = True,
         boundary: str = "start",
-        seed: int = 0,
+        **options: Unpack[OptimisticOptions],
     ) -> None:
         self.window = as_integer(window, "window", low=1, high=LAST_TIME)
         self.boundary = as_choice(boundary, "boundary", ("start", "end"))
-        super().__init__(
-            space,
-            horizon=horizon,
-            pace=self._pace(),
-            delta=delta,
-            radii=Radii.paper() if radii is None else radii,
-            widening=widening,
-            clip=True,
-            ties=ties,
-            slack=slack,
-            warm_start=warm_start,
-            seed=seed,
-            reward_range=reward_range,
-        )
+        self.clip = True
+        self._given_widening = widening
+        super().__init__(space, horizon=horizon, **options)
         self.widening = float(self._eta[0]) if np.ptp(self._eta) == 0.0 else self._eta.copy()
         self._warn()
+
+    def _etas(self) -> NDArray[np.float64]:
+        return widening_of_pairs(self._given_widening, self.space)
 
     def _pace(self) -> Pace:
         """Return what is forgotten and when episodes end: all but the doubling rule of line 7."""
@@ -136,7 +130,6 @@ class SWUCRL2CW(OptimisticAgent):
                 f"a window of {self.window} samples is longer than the horizon {self.horizon}: "
                 "nothing is ever forgotten",
                 ParameterWarning,
-                stacklevel=3,
             )
         missing = []
         if not self.radii.keeps_guarantee:
@@ -144,7 +137,7 @@ class SWUCRL2CW(OptimisticAgent):
         if self.id != "swucrl2" and (self._eta == 0.0).all() and self.space.n_states > 1:
             missing.append("the theorem needs a positive widening")
         if missing:
-            warn("; ".join(missing), GuaranteeWarning, stacklevel=3)
+            warn("; ".join(missing), GuaranteeWarning)
 
     @classmethod
     def tuned(
@@ -235,15 +228,6 @@ class SWUCRL2CW(OptimisticAgent):
                 options[name] = cls._numbers(chosen(word, name, best), horizon)[name]
         return cls(space, horizon=horizon, **options)
 
-    def configuration(self) -> dict[str, Any]:
-        """Return the arguments this agent was made with, as plain data."""
-        eta = self.widening
-        return super().configuration() | {
-            "window": self.window,
-            "widening": eta if isinstance(eta, float) else eta.tolist(),
-            "boundary": self.boundary,
-        }
-
 
 class SWUCRL2(SWUCRL2CW):
     """SWUCRL2-CW without widening: the sliding window that drift can fool (Proposition 3)."""
@@ -252,19 +236,17 @@ class SWUCRL2(SWUCRL2CW):
     covers_drift: ClassVar[bool | None] = False
     bound: ClassVar[str] = "none: drift can fool it (Proposition 3)"
     source: ClassVar[str] = "Cheung, Simchi-Levi, Zhu 2020, section 5"
-    found: ClassVar[tuple[str, ...]] = ("window",)
+    auto_tuned: ClassVar[tuple[str, ...]] = ("window",)
     fixed: ClassVar[tuple[str, ...]] = ("widening",)
 
-    def __init__(self, space: StateActions, *, horizon: int, window: int, **options: Any) -> None:
+    def __init__(
+        self, space: StateActions, *, horizon: int, window: int, **options: Unpack[WindowOptions]
+    ) -> None:
         super().__init__(space, horizon=horizon, window=window, widening=0.0, **options)
 
     @classmethod
     def _numbers(cls, best: tuning.Tuning, horizon: int) -> dict[str, Any]:
         return {"window": tuning.as_window(best.window, horizon)}
-
-    @classmethod
-    def _options(cls, configuration: dict[str, Any]) -> dict[str, Any]:
-        return {name: value for name, value in configuration.items() if name != "widening"}
 
 
 SLACK = 8.0
@@ -276,7 +258,10 @@ than 4 the slack excludes, at a million steps, actions that window PSRL is right
 """
 
 
-@fixed("episodes")
+class _PracticalOptions(SetOptions, total=False):
+    boundary: str
+
+
 class PracticalSWUCRL2CW(SWUCRL2CW):
     """SWUCRL2-CW with Laplace radii and posterior-sampled actions within a slack.
 
@@ -330,7 +315,7 @@ class PracticalSWUCRL2CW(SWUCRL2CW):
     """
 
     id: ClassVar[str] = "swucrl2-cw-practical"
-    found: ClassVar[tuple[str, ...]] = ("window", "widening", "slack")
+    auto_tuned: ClassVar[tuple[str, ...]] = ("window", "widening", "slack")
     bound: ClassVar[str] = "the order of SWUCRL2-CW's"
     source: ClassVar[str] = "spec I1, I2; argument in its docstring"
     default_radii: ClassVar[str] = "laplace"
@@ -343,10 +328,9 @@ class PracticalSWUCRL2CW(SWUCRL2CW):
         window: int,
         widening: ArrayLike,
         slack: float,
-        radii: Radii | str | dict[str, Any] | None = None,
         ties: str = "sampled",
         episodes: str = "growing",
-        **options: Any,
+        **options: Unpack[_PracticalOptions],
     ) -> None:
         self.episodes = as_choice(episodes, "episodes", ("growing", "paper"))
         super().__init__(
@@ -355,17 +339,12 @@ class PracticalSWUCRL2CW(SWUCRL2CW):
             window=window,
             widening=widening,
             slack=slack,
-            radii=Radii.laplace() if radii is None else radii,
             ties=ties,
             **options,
         )
 
     def _pace(self) -> Pace:
         return replace(super()._pace(), grows=self.episodes == "growing")
-
-    def configuration(self) -> dict[str, Any]:
-        """Return the arguments this agent was made with, as plain data."""
-        return super().configuration() | {"episodes": self.episodes}
 
     @classmethod
     def configured(

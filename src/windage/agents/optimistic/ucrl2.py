@@ -9,23 +9,30 @@ the doubling rule alone.
 from __future__ import annotations
 
 import math
-from typing import Any, ClassVar, Self
+from dataclasses import replace
+from typing import Any, ClassVar, Self, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from windage.agents.fixed import fixed
-from windage.agents.optimistic.base import OptimisticAgent
+from windage.agents.optimistic.base import OptimisticAgent, OptimisticOptions
 from windage.agents.optimistic.episodic import EpisodicAgent, Pace
 from windage.agents.tuning import Budgets, is_left_open
 from windage.agents.warning_capture import warn
 from windage.confidence import tuning
 from windage.confidence.confidence import one_each
-from windage.confidence.radii import Radii
 from windage.confidence.window import as_restarts
 from windage.errors import InputError, ParameterWarning
 from windage.spaces import StateActions, as_space
-from windage.validation import LAST_TIME, as_horizon, as_integer, as_real, require_memory, shown
+from windage.validation import (
+    LAST_TIME,
+    as_flag,
+    as_horizon,
+    as_integer,
+    as_real,
+    require_memory,
+    shown,
+)
 
 __all__ = [
     "SWUCRL",
@@ -34,44 +41,32 @@ __all__ = [
     "AdaptiveUCRL",
     "Restarted",
     "RestartedUCRL2",
+    "UCRL2Options",
     "VariationAwareUCRL",
     "Windowed",
+    "as_window",
     "cubic_restarts",
     "restart_times",
 ]
 
 
-@fixed("window")
 class Windowed(EpisodicAgent):
     """A learner that remembers the last `window` samples."""
 
-    def __init__(self, space: StateActions, *, horizon: int, window: int, **options: Any) -> None:
-        self.window = as_integer(window, "window", low=1, high=LAST_TIME)
-        super().__init__(space, horizon=horizon, **options)
+    window: int
 
     def _pace(self) -> Pace:
-        return Pace(width=self.window)
-
-    def configuration(self) -> dict[str, Any]:
-        """Return the arguments this agent was made with, as plain data."""
-        return super().configuration() | {"window": self.window}
+        return replace(super()._pace(), width=self.window)
 
 
-@fixed("restarts")
 class Restarted(EpisodicAgent):
     """A learner that forgets everything at the times `restarts`."""
 
-    found: ClassVar[tuple[str, ...]] = ("restarts",)
-
-    def __init__(
-        self, space: StateActions, *, horizon: int, restarts: ArrayLike | int, **options: Any
-    ) -> None:
-        self.restarts = restart_times(restarts, horizon)
-        super().__init__(space, horizon=horizon, **options)
-        self._warn_of_haste()
+    auto_tuned: ClassVar[tuple[str, ...]] = ("restarts",)
+    restarts: NDArray[np.int64]
 
     def _pace(self) -> Pace:
-        return Pace(restarts=self.restarts)
+        return replace(super()._pace(), restarts=self.restarts)
 
     @classmethod
     def configured(
@@ -82,20 +77,17 @@ class Restarted(EpisodicAgent):
         "tuned" needs the number of changes, "changes" restarts at each of them: both take budgets.
         """
         word = options.pop("restarts", None)
-        times = configured_restarts("tuned" if word is None else word, horizon, budgets)
-        return cls(space, horizon=horizon, restarts=times, **options)
+        word = "tuned" if word is None else word
+        options["restarts"] = configured_restarts(word, horizon, budgets)
+        return cls(space, horizon=horizon, **options)
 
     @classmethod
-    def told_with(cls, options: dict[str, Any], budgets: Budgets | None) -> tuple[str, ...]:
-        """Return what an agent is told: how often the model changes, when, or nothing."""
+    def requires_with(cls, options: dict[str, Any], budgets: Budgets | None) -> tuple[str, ...]:
+        """Return what the agent requires: how often the model changes, when, or nothing."""
         word = options.get("restarts", "tuned")
         if isinstance(word, str) and word == "changes":
             return ("the times of the changes",)
-        return super().told_with(options, budgets)
-
-    def configuration(self) -> dict[str, Any]:
-        """Return the arguments this agent was made with, as plain data."""
-        return super().configuration() | {"restarts": self.restarts.tolist()}
+        return super().requires_with(options, budgets)
 
     def _warn_of_haste(self) -> None:
         """Say that an agent restarts too often to learn anything."""
@@ -104,8 +96,12 @@ class Restarted(EpisodicAgent):
                 f"{self.restarts.size} restarts in {self.horizon} steps leave less than a step for "
                 "each pair: nothing can be learned in between",
                 ParameterWarning,
-                stacklevel=3,
             )
+
+
+def as_window(value: object) -> int:
+    """Return a number of samples, or say why it is none."""
+    return as_integer(value, "window", low=1, high=LAST_TIME)
 
 
 def cubic_restarts(changes: int, horizon: int) -> NDArray[np.int64]:
@@ -164,6 +160,12 @@ def configured_restarts(
     return times
 
 
+class UCRL2Options(OptimisticOptions, total=False):
+    """Keyword arguments of `UCRL2`."""
+
+    clip: bool
+
+
 class UCRL2(OptimisticAgent):
     """UCRL2, for models that stay as they are.
 
@@ -195,37 +197,11 @@ class UCRL2(OptimisticAgent):
         space: StateActions,
         *,
         horizon: int,
-        delta: float = 0.05,
-        radii: Radii | str | dict[str, Any] | None = None,
         clip: bool = False,
-        ties: str = "random",
-        slack: float = 0.0,
-        reward_range: tuple[float, float] | None = None,
-        warm_start: bool = True,
-        seed: int = 0,
+        **options: Unpack[OptimisticOptions],
     ) -> None:
-        super().__init__(
-            space,
-            horizon=horizon,
-            pace=self._pace(),
-            delta=delta,
-            radii=self.default_radii if radii is None else radii,
-            widening=0.0,
-            clip=clip,
-            ties=ties,
-            slack=slack,
-            warm_start=warm_start,
-            seed=seed,
-            reward_range=reward_range,
-        )
-
-    def _pace(self) -> Pace:
-        """Return what is forgotten: nothing."""
-        return Pace()
-
-    def configuration(self) -> dict[str, Any]:
-        """Return the arguments this agent was made with, as plain data."""
-        return super().configuration() | {"clip": self.clip}
+        self.clip = as_flag(clip, "clip")
+        super().__init__(space, horizon=horizon, **options)
 
 
 class SWUCRL(Windowed, UCRL2):
@@ -246,11 +222,17 @@ class SWUCRL(Windowed, UCRL2):
     """
 
     id: ClassVar[str] = "sw-ucrl"
-    told: ClassVar[tuple[str, ...]] = ("l", "D")
-    found: ClassVar[tuple[str, ...]] = ("window",)
+    requires: ClassVar[tuple[str, ...]] = ("l", "D")
+    auto_tuned: ClassVar[tuple[str, ...]] = ("window",)
     covers_drift: ClassVar[bool | None] = True
     bound: ClassVar[str] = "(l D^2 S^2 A log T)^(1/3) T^(2/3), l changes"
     source: ClassVar[str] = "Gajane, Ortner, Auer 2018, constants recalled"
+
+    def __init__(
+        self, space: StateActions, *, horizon: int, window: int, **options: Unpack[UCRL2Options]
+    ) -> None:
+        self.window = as_window(window)
+        super().__init__(space, horizon=horizon, **options)
 
     @classmethod
     def tuned(
@@ -319,12 +301,16 @@ class UCRL2B(UCRL2):
     default_radii: ClassVar[str] = "bernstein"
 
     def __init__(
-        self, space: StateActions, *, horizon: int, clip: bool = True, **options: Any
+        self,
+        space: StateActions,
+        *,
+        horizon: int,
+        clip: bool = True,
+        **options: Unpack[OptimisticOptions],
     ) -> None:
         super().__init__(space, horizon=horizon, clip=clip, **options)
 
 
-@fixed("diameter", "ladder")
 class AdaptiveUCRL(UCRL2):
     """UCRL whose widening adapts to a bound on the span: the base learner of MASTER.
 
@@ -351,7 +337,7 @@ class AdaptiveUCRL(UCRL2):
     """
 
     id: ClassVar[str] = "ucrl-acw"
-    told: ClassVar[tuple[str, ...]] = ("D",)
+    requires: ClassVar[tuple[str, ...]] = ("D",)
     bound: ClassVar[str] = "D S sqrt(A T log T), and D times the drift"
     source: ClassVar[str] = "Wei, Luo 2021, constants recalled"
 
@@ -365,7 +351,7 @@ class AdaptiveUCRL(UCRL2):
         diameter: float,
         ladder: tuple[float, ...] = LADDER,
         clip: bool = True,
-        **options: Any,
+        **options: Unpack[OptimisticOptions],
     ) -> None:
         self.diameter = as_real(diameter, "diameter", low=0.0)
         steps = ladder if isinstance(ladder, (tuple, list)) else ()
@@ -376,12 +362,9 @@ class AdaptiveUCRL(UCRL2):
             )
         super().__init__(space, horizon=horizon, clip=clip, **options)
 
-    def _more_rules(self) -> dict[str, Any]:
-        return {"ladder": np.array(self.ladder), "most_span": 2.0 * self.diameter}
-
-    def configuration(self) -> dict[str, Any]:
-        """Return the arguments this agent was made with, as plain data."""
-        return super().configuration() | {"diameter": self.diameter, "ladder": list(self.ladder)}
+    def _rules(self) -> dict[str, Any]:
+        adaptive = {"ladder": np.array(self.ladder), "most_span": 2.0 * self.diameter}
+        return super()._rules() | adaptive
 
 
 class RestartedUCRL2(Restarted, UCRL2):
@@ -403,10 +386,22 @@ class RestartedUCRL2(Restarted, UCRL2):
     """
 
     id: ClassVar[str] = "ucrl2-restarts"
-    told: ClassVar[tuple[str, ...]] = ("l",)
+    requires: ClassVar[tuple[str, ...]] = ("l",)
     covers_drift: ClassVar[bool | None] = True
     bound: ClassVar[str] = "l^(1/3) T^(2/3) D S sqrt(A log T), l changes"
     source: ClassVar[str] = "Jaksch, Ortner, Auer 2010, constants recalled"
+
+    def __init__(
+        self,
+        space: StateActions,
+        *,
+        horizon: int,
+        restarts: ArrayLike | int,
+        **options: Unpack[UCRL2Options],
+    ) -> None:
+        self.restarts = restart_times(restarts, horizon)
+        super().__init__(space, horizon=horizon, **options)
+        self._warn_of_haste()
 
     @classmethod
     def tuned(cls, space: StateActions, *, horizon: int, changes: int, **options: Any) -> Self:
@@ -414,7 +409,6 @@ class RestartedUCRL2(Restarted, UCRL2):
         return cls(space, horizon=horizon, restarts=cubic_restarts(changes, horizon), **options)
 
 
-@fixed("restarts", "reward_variation", "transition_variation")
 class VariationAwareUCRL(OptimisticAgent):
     """UCRL with restarts whose sets are as much wider as the model varies in each phase.
 
@@ -440,10 +434,11 @@ class VariationAwareUCRL(OptimisticAgent):
     """
 
     id: ClassVar[str] = "va-ucrl"
-    told: ClassVar[tuple[str, ...]] = ("B_r", "B_p")
+    requires: ClassVar[tuple[str, ...]] = ("B_r", "B_p")
     covers_drift: ClassVar[bool | None] = True
     bound: ClassVar[str] = "(B_r + B_p)^(1/3) T^(2/3) D S sqrt(A), told the budgets of every phase"
     source: ClassVar[str] = "Ortner, Gajane, Auer 2019, constants recalled"
+    derived: ClassVar[tuple[str, ...]] = ("clip",)
     default_radii: ClassVar[str] = "varying"
 
     def __init__(
@@ -454,34 +449,23 @@ class VariationAwareUCRL(OptimisticAgent):
         restarts: ArrayLike | int,
         reward_variation: ArrayLike,
         transition_variation: ArrayLike,
-        delta: float = 0.05,
-        radii: Radii | str | dict[str, Any] | None = None,
-        ties: str = "random",
-        slack: float = 0.0,
-        reward_range: tuple[float, float] | None = None,
-        warm_start: bool = True,
-        seed: int = 0,
+        **options: Unpack[OptimisticOptions],
     ) -> None:
         self.restarts = restart_times(restarts, horizon)
         phases = self.restarts.size + 1
-        given = {"reward_variation": reward_variation, "transition_variation": transition_variation}
-        r, p = (one_each(value, name, phases, "phase") for name, value in given.items())
-        self.reward_variation, self.transition_variation = r, p
-        super().__init__(
-            space,
-            horizon=horizon,
-            pace=Pace(restarts=self.restarts),
-            delta=delta,
-            radii=Radii.varying() if radii is None else radii,
-            widening=0.0,
-            widenings=np.stack([r, p], axis=1),
-            clip=True,
-            ties=ties,
-            slack=slack,
-            warm_start=warm_start,
-            seed=seed,
-            reward_range=reward_range,
+        self.reward_variation = one_each(reward_variation, "reward_variation", phases, "phase")
+        self.transition_variation = one_each(
+            transition_variation, "transition_variation", phases, "phase"
         )
+        self.clip = True
+        super().__init__(space, horizon=horizon, **options)
+
+    def _pace(self) -> Pace:
+        return Pace(restarts=self.restarts)
+
+    def _rules(self) -> dict[str, Any]:
+        widenings = np.stack([self.reward_variation, self.transition_variation], axis=1)
+        return super()._rules() | {"widenings": widenings}
 
     @classmethod
     def informed(
@@ -535,11 +519,3 @@ class VariationAwareUCRL(OptimisticAgent):
                 fix="pass budgets=model.budgets()",
             )
         return cls.informed(space, horizon=horizon, budgets=budgets, **options)
-
-    def configuration(self) -> dict[str, Any]:
-        """Return the arguments this agent was made with, as plain data."""
-        return super().configuration() | {
-            "restarts": self.restarts.tolist(),
-            "reward_variation": self.reward_variation.tolist(),
-            "transition_variation": self.transition_variation.tolist(),
-        }

@@ -1,4 +1,4 @@
-"""What an agent is told depends on how it is made, not on its kind alone."""
+"""What an agent requires depends on how it is made, not on its kind alone."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ B = ("B_r", "B_p")
         ("borl", {"arms": [(100, 0.1)]}, ()),
     ],
 )
-def test_what_each_kind_is_told(name, options, told):
+def test_what_each_kind_requires(name, options, told):
     facts = wd.agents.facts(name, MODEL, **options)
-    assert wd.agents.told(name, **(facts | options)) == told
+    assert wd.agents.requires(name, **(facts | options)) == told
     assert set(facts) <= {"budgets", "diameter", "problem"}
     if not told and name != "borl":  # nothing is told, so it makes no difference
         space, T = MODEL.space, MODEL.horizon
@@ -68,12 +68,12 @@ def test_what_each_kind_is_told(name, options, told):
 )
 def test_bandits(name, options, told):
     facts = wd.agents.facts(name, BANDIT, **options)
-    assert wd.agents.told(name, **(facts | options)) == told
+    assert wd.agents.requires(name, **(facts | options)) == told
 
 
-def test_without_budgets_nothing_is_told():
-    assert wd.agents.told("swucrl2-cw") == wd.agents.told("sw-psrl", window=None) == ()
-    assert wd.agents.told(wd.SWUCRL2CW, budgets=MODEL.budgets()) == B
+def test_without_budgets_nothing_is_required():
+    assert wd.agents.requires("swucrl2-cw") == wd.agents.requires("sw-psrl", window=None) == ()
+    assert wd.agents.requires(wd.SWUCRL2CW, budgets=MODEL.budgets()) == B
 
 
 class Asks:
@@ -89,14 +89,14 @@ class Asks:
 
 
 class Declares(Asks):
-    told = ("B_r",)
+    requires = ("B_r",)
 
 
 def test_agents_of_ones_own():
     facts = wd.agents.facts(Asks, MODEL)
-    assert wd.agents.told(Asks, **facts) == ("B_r", "B_p", "D")
-    assert wd.agents.told(Asks) == ()
-    assert wd.agents.told(Declares, **facts) == ("B_r",)
+    assert wd.agents.requires(Asks, **facts) == ("B_r", "B_p", "D")
+    assert wd.agents.requires(Asks) == ()
+    assert wd.agents.requires(Declares, **facts) == ("B_r",)
 
 
 def test_a_study_tells_numbers_found_from_the_same_numbers_chosen_by_hand():
