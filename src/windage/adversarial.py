@@ -56,6 +56,7 @@ class Master(ABC):
     """
 
     id: ClassVar[str]
+    _tiers: ClassVar[dict[str, Any]] = {}  # by kernel: all masters have the same types
     anytime: ClassVar[bool] = False
     """Whether it may go on after n rounds."""
     source: ClassVar[str] = ""
@@ -87,7 +88,6 @@ class Master(ABC):
         self._bank = make_bank(
             form, [self.n_arms], alpha=self.alpha, beta=self.beta, gamma=self.gamma, share=share
         )
-        self._tiers: dict[str, Any] = {}
 
     def _mix(self, raw: Callable[[int], float], quiet: bool) -> None:
         """Take gamma from a formula that falls with n, and say so if it is cut at 1 (E4)."""
