@@ -27,7 +27,7 @@ def warn(message: str, category: type[Warning]) -> None:
         frame, level = sys._getframe(1), 2
         while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(_OURS):
             frame, level = frame.f_back, level + 1
-        warnings.warn(message, category, stacklevel=level - 1)
+        warnings.warn(message, category, stacklevel=level)
     else:
         heard.append((message, category))
 
