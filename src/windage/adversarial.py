@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from windage.confidence.search import first_integer
+from windage.confidence.tuning import first_integer
 from windage.errors import GuaranteeWarning, HorizonReached, InputError, NotConverged, StateError
 from windage.validation import LAST_TIME, as_choice, as_integer, as_real, require_memory
 

@@ -12,15 +12,16 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from windage.agents.optimistic.episodic import LOG_ROWS
-from windage.confidence.adapting import Blocks, borl_blocks
 from windage.confidence.confidence import has_grid
 from windage.confidence.radii import Radii
-from windage.confidence.search import first_integer
 from windage.confidence.tuning import (
+    Blocks,
     as_widening,
     as_window,
     bandit,
+    borl_blocks,
     checked,
+    first_integer,
     optimal_widening,
     optimal_window,
     window_of,

@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 
 import windage as wd
-from windage.confidence.adapting import exploration, horizons_to_adapt
 from windage.confidence.radii import Radii
-from windage.confidence.search import first_integer
+from windage.confidence.tuning import exploration, first_integer, horizons_to_adapt
 from windage.theory import FORMULAS, agent_memory, plan, visits_needed
 
 SCENE = wd.StateActions.uniform(states=10, actions=4)

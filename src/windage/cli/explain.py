@@ -14,7 +14,7 @@ from windage.cli.options import find_own_classes
 from windage.cli.terminal import Progress, print_table, print_text
 
 if TYPE_CHECKING:
-    from windage.agents.optimistic.explanation import ActionReport, Explanation
+    from windage.agents.optimistic.base import ActionReport, Explanation
     from windage.study.manifest import Manifest
     from windage.study.replay import Moment
 
@@ -134,7 +134,7 @@ def _memory(moment: Moment) -> list[int]:
 
 def _learner(known: Any) -> Explanation | None:
     """Return the explanation of the acting learner; that of a master is inside its own."""
-    from windage.agents.optimistic.explanation import Explanation
+    from windage.agents.optimistic.base import Explanation
 
     while known is not None and not isinstance(known, Explanation):
         known = getattr(known, "learner", None)

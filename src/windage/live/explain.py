@@ -7,7 +7,7 @@ from pathlib import Path
 
 from windage.agents import Doubling
 from windage.agents.meta.delegating import Relay
-from windage.agents.optimistic.explanation import ActionReport, Explanation
+from windage.agents.optimistic.base import ActionReport, Explanation
 from windage.errors import InputError
 from windage.live.history import LiveAgent, agent_at, agent_records, decision_event, named_record
 from windage.live.journal import Journal

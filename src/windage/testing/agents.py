@@ -265,7 +265,7 @@ def _maker(
             **_required(make, environment),
             "budgets": budgets or environment.budgets(),
         }
-        if "D" in getattr(kind, "told", ()):
+        if "D" in getattr(kind, "requires", ()):
             options["diameter"] = diameter or environment.max_diameter().upper
 
         def made(seed: int) -> Any:

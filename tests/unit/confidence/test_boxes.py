@@ -15,8 +15,7 @@ from scipy.optimize import linprog
 
 import windage as wd
 from windage.confidence import window as storage
-from windage.confidence.boxes import BoxRegion
-from windage.confidence.confidence import ConfidenceRegion, blank_plan
+from windage.confidence.confidence import BoxRegion, ConfidenceRegion, blank_plan
 from windage.confidence.window import Window
 from windage.errors import InputError
 from windage.kernels import evi as kernel

@@ -25,12 +25,12 @@ from numpy.typing import NDArray
 from windage import adversarial
 from windage.agents.base import Agent
 from windage.agents.meta.delegating import Blockwise, Choices, Recent
-from windage.agents.optimistic.explanation import Explanation
+from windage.agents.optimistic.base import Explanation
 from windage.agents.optimistic.swucrl2cw import SWUCRL2CW
 from windage.agents.warning_capture import quietly, warn
 from windage.confidence import tuning
-from windage.confidence.adapting import horizons_to_adapt
 from windage.confidence.radii import Radii
+from windage.confidence.tuning import horizons_to_adapt
 from windage.errors import CallOrderError, GuaranteeWarning, InputError, ParameterWarning
 from windage.rng import key, stream
 from windage.spaces import StateActions, as_space
