@@ -1,0 +1,278 @@
+"""IMED-RL (Pesquerel, Maillard 2022): in each step the action of the least index.
+
+`windage.kernels.imed_rl` has the algorithm itself, line by line.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from windage.agents.base import KernelAgent
+from windage.agents.fixed import fixed
+from windage.agents.state import array_like
+from windage.agents.tuning import Budgets, chosen, tunings
+from windage.agents.warning_capture import warn
+from windage.confidence import tuning
+from windage.confidence.window import Window
+from windage.errors import InputError, ParameterWarning
+from windage.rng import key
+from windage.spaces import StateActions
+from windage.validation import LAST_TIME, as_choice, as_integer, require_memory
+
+if TYPE_CHECKING:
+    from windage.kernels.imed_rl import IndexLearner
+
+__all__ = ["IMEDRL", "SWIMEDRL"]
+
+
+@fixed("ties")
+class IMEDRL(KernelAgent):
+    """IMED-RL with all history: asymptotically optimal where the model is ergodic and stays.
+
+    In state s it plays the action of the least index H(a) = N(s, a) K(a) + ln N(s, a), one never
+    tried first. With phi the bias of the best policy of the empirical model among actions with
+    N(s, a) >= ln(max_b N(s, b))^2, and gamma(a) = r_hat(s, a) + p_hat(s, a).phi, K(a) is the least
+    KL divergence from the empirical law of X = R + phi(S') to a law on X <= 1 + max phi with a mean
+    of at least max gamma; 0 for the best action. R and S' are taken as independent.
+
+    As in the authors' code each pair has one sample more, reward 1/2 and a uniform next state: the
+    empirical model is ergodic, and phi exists. Their code adds ln(1 + max phi) to K, a slip that is
+    not repeated. Means are exact; K counts rewards by the nearest multiple of 1/64, which is exact
+    for rewards 0 and 1.
+
+    It plans in every step, S^3 / 3 operations and more for larger models: made for small ones.
+
+    Parameters
+    ----------
+    ties
+        Which of the actions with the least index is played: "random" or "lowest".
+    reward_range
+        (lowest, highest) reward: others are refused, and rewards are scaled from it to [0, 1]. If
+        not given, rewards outside [0, 1] are clipped.
+
+    Notes
+    -----
+    Proven, by Pesquerel and Maillard: on models that are ergodic under every policy and do not
+    change, regret grows as ln T times the least constant any algorithm can have. Not proven: models
+    that only communicate, such as RiverSwim, models that drift, a finite T, and the sample more.
+
+    References
+    ----------
+    F. Pesquerel, O.-A. Maillard, "IMED-RL: Regret optimal learning of ergodic Markov decision
+    processes", NeurIPS 2022. J. Honda, A. Takemura, "An asymptotically optimal bandit algorithm for
+    bounded support models", COLT 2010.
+
+    Examples
+    --------
+    >>> import windage as wd
+    >>> still = wd.DriftingMDP.stationary(wd.envs.riverswim_mdp(6), horizon=3000)
+    >>> agent = wd.IMEDRL(still.space, horizon=3000)
+    >>> run = wd.run(still, agent, seed=1)
+    >>> int(agent.index(5).argmin())
+    1
+    """
+
+    id: ClassVar[str] = "imed-rl"
+    covers_drift: ClassVar[bool | None] = False
+    bound: ClassVar[str] = "optimal constant times log T, ergodic models, no drift"
+    source: ClassVar[str] = "Pesquerel, Maillard 2022, index recalled"
+    counts_in_loop: ClassVar[bool] = True
+
+    def __init__(
+        self,
+        space: StateActions,
+        *,
+        horizon: int,
+        ties: str = "random",
+        reward_range: tuple[float, float] | None = None,
+        seed: int = 0,
+    ) -> None:
+        super().__init__(space, horizon=horizon, seed=seed, reward_range=reward_range)
+        self.ties = as_choice(ties, "ties", ("lowest", "random"))
+        width = self._width()
+        self._window = Window(self.space, width if width and width < self.horizon else None)
+        if self._window.is_hashed:
+            raise InputError(
+                f"{self.id} plans in every step, and {self.space.n_states:,} states with "
+                f"{self.space.n_pairs:,} pairs are too many for that",
+                field="space",
+                fix="use fewer states, or another agent",
+            )
+        self._learner = self._fresh()
+        self._warned = False
+
+    def _width(self) -> int | None:
+        """Return how many samples count; None: all."""
+        return None
+
+    def _fresh(self) -> IndexLearner:
+        from windage.kernels.imed_rl import BINS, IndexLearner
+
+        S, pairs, most = self.space.n_states, self.space.n_pairs, int(self.space.counts.max())
+        require_memory(
+            (4 * BINS + 8 * S) * pairs + (8 * S + 16 * BINS) * S, "space", fix="use fewer states"
+        )
+        return IndexLearner(
+            offsets=np.ascontiguousarray(self.space.offsets),
+            states=np.ascontiguousarray(self.space.state_of, np.int64),
+            window=self._window.kernel,
+            law=np.zeros((pairs, BINS), np.int32),
+            rewards=np.full(pairs, 0.5),
+            transitions=np.full((pairs, S), 1.0 / S),
+            skeleton=np.ones(pairs, np.bool_),
+            policy=self.space.offsets[:-1].copy(),
+            gain=np.full(1, 0.5),
+            bias=np.zeros(S),
+            indices=np.zeros(most),
+            values=np.zeros(most),
+            ratios=np.zeros(BINS * S),
+            weights=np.zeros(BINS * S),
+            matrix=np.zeros((S, S)),
+            work=np.zeros((4, S)),
+            order=np.zeros(S, np.int64),
+            key=key(self.seed, f"agents.{self.id}"),
+            random_ties=self.ties == "random",
+            low=self._scale.low,
+            width=self._scale.width,
+        )
+
+    @property
+    def _kernel(self) -> IndexLearner:
+        return self._learner
+
+    @property
+    def gain(self) -> float:
+        """Gain of the best policy of the empirical model, in units of the rewards."""
+        return float(self._scale.low + self._scale.width * self._learner.gain[0])
+
+    @property
+    def bias(self) -> NDArray[np.float64]:
+        """phi, the bias of that policy, in units of the rewards; its least entry is 0."""
+        return np.asarray(self._scale.width * self._learner.bias)
+
+    @property
+    def in_memory(self) -> NDArray[np.int64]:
+        """How many samples of every pair the agent remembers now."""
+        return self._window.contents
+
+    def index(self, s: int) -> NDArray[np.float64]:
+        """Return H of every action of a state; minus infinity for those never tried."""
+        from windage.kernels.imed_rl import fill_index
+
+        state = self.space.check_state(s)
+        fill_index(self._learner, state, True)
+        return self._learner.indices[: self.space.counts[state]].copy()
+
+    def _look_back(self, rewards: NDArray[np.float64]) -> None:
+        if self._warned or self.reward_range is not None or not rewards.size:
+            return
+        least, most = float(rewards.min()), float(rewards.max())
+        if not -0.5 <= least <= most <= 1.5:
+            self._warned = True
+            warn(
+                f"a reward of {most if most > 1.5 else least:g} lies outside [0, 1] and was "
+                "clipped: declare a reward_range",
+                ParameterWarning,
+                stacklevel=4,
+            )
+
+    def _reached(self) -> tuple[int, int | None]:
+        clock, ring = self._learner.window.clock[0], self._learner.window.ring
+        taken = int(clock["taken"])
+        return taken + 1, int(ring["after"][clock["slot"] - 1]) if taken > 0 else None
+
+    def configuration(self) -> dict[str, Any]:
+        """Return the arguments this agent was made with, as plain data."""
+        return super().configuration() | {"ties": self.ties}
+
+    def _saved(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        arrays = {f"window.{name}": array for name, array in self._window.saved().items()}
+        for name in ("policy", "law"):
+            arrays[name] = getattr(self._learner, name).copy()
+        return {}, arrays
+
+    def _restored(self, values: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
+        from windage.kernels.imed_rl import rebuild
+
+        kernel, space = self._learner, self.space
+        self._window.restore({name.removeprefix("window."): a for name, a in arrays.items()})
+        clock = kernel.window.clock[0]
+        if not clock["taken"] == clock["counted"] == self.t - 1:
+            raise ValueError("clock")
+        kernel.policy[:] = array_like(kernel.policy, arrays, "policy")
+        kernel.law[:] = array_like(kernel.law, arrays, "law")
+        if ((kernel.policy < space.offsets[:-1]) | (kernel.policy >= space.offsets[1:])).any():
+            raise ValueError("policy")
+        if (kernel.law < 0).any() or (kernel.law.sum(axis=1) != self._window.visits).any():
+            raise ValueError("law")
+        if self._window.width is not None and (kernel.law != self._recounted()).any():
+            raise ValueError("law")
+        if not np.isfinite(kernel.window.counts["sum"] + kernel.window.counts["lost"]).all():
+            raise ValueError("sums")
+        rebuild(kernel)
+
+    def _recounted(self) -> NDArray[np.int32]:
+        """Return the reward laws as the samples in the window have them."""
+        window, law = self._learner.window, np.zeros_like(self._learner.law)
+        clock = window.clock[0]
+        kept = window.ring[np.arange(clock["dropped"], clock["taken"]) % window.ring.size]
+        bins = (kept["reward"] * (law.shape[1] - 1) + 0.5).astype(np.int64)
+        np.add.at(law, (kept["pair"], bins), 1)
+        return law
+
+
+@fixed("window")
+class SWIMEDRL(IMEDRL):
+    """IMED-RL over the last W samples: no theorem.
+
+    Means, rows, reward laws and N are those of the window, recounted as samples leave it. An action
+    whose last sample has left is tried again: that is how it explores.
+
+    Parameters
+    ----------
+    window
+        W. With budgets, that of Theorem 1 for SWUCRL2-CW; without, the oblivious one.
+
+    The other parameters are those of `IMEDRL`.
+
+    Examples
+    --------
+    >>> import windage as wd
+    >>> river = wd.envs.make("riverswim", horizon=2000)
+    >>> agent = wd.agents.make("sw-imed-rl", river.space, horizon=2000, budgets=river.budgets())
+    >>> run = wd.run(river, agent, seed=1)
+    >>> agent.window, int(agent.in_memory.sum())
+    (309, 309)
+    """
+
+    id: ClassVar[str] = "sw-imed-rl"
+    told: ClassVar[tuple[str, ...]] = ("B_r", "B_p")
+    found: ClassVar[tuple[str, ...]] = ("window",)
+    covers_drift: ClassVar[bool | None] = None
+    bound: ClassVar[str] = "none known"
+    source: ClassVar[str] = "IMED-RL over a window"
+
+    def __init__(self, space: StateActions, *, horizon: int, window: int, **options: Any) -> None:
+        self.window = as_integer(window, "window", low=1, high=LAST_TIME)
+        super().__init__(space, horizon=horizon, **options)
+
+    def _width(self) -> int:
+        return self.window
+
+    @classmethod
+    def configured(
+        cls, space: StateActions, *, horizon: int, budgets: Budgets | None = None, **options: Any
+    ) -> Self:
+        """Return the agent for these options; `window` may be "tuned" or "oblivious"."""
+        word = options.get("window")
+        if word is None or isinstance(word, str):
+            best = chosen(word, "window", tunings(space, horizon, budgets))
+            options["window"] = tuning.as_window(best.window, horizon)
+        return cls(space, horizon=horizon, **options)
+
+    def configuration(self) -> dict[str, Any]:
+        """Return the arguments this agent was made with, as plain data."""
+        return super().configuration() | {"window": self.window}
