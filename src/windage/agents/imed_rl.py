@@ -30,7 +30,7 @@ __all__ = ["IMEDRL", "SWIMEDRL"]
 
 @fixed("ties")
 class IMEDRL(KernelAgent):
-    """IMED-RL with all history: asymptotically optimal where the model is ergodic and stays.
+    """IMED-RL with all history, for models that are ergodic and do not change.
 
     In state s it plays the action of the least index H(a) = N(s, a) K(a) + ln N(s, a), one never
     tried first. With phi the bias of the best policy of the empirical model among actions with
@@ -39,11 +39,10 @@ class IMEDRL(KernelAgent):
     of at least max gamma; 0 for the best action. R and S' are taken as independent.
 
     As in the authors' code each pair has one sample more, reward 1/2 and a uniform next state: the
-    empirical model is ergodic, and phi exists. Their code adds ln(1 + max phi) to K, a slip that is
-    not repeated. Means are exact; K counts rewards by the nearest multiple of 1/64, which is exact
-    for rewards 0 and 1.
+    empirical model is ergodic, and phi exists. Means are exact; K counts rewards by the nearest
+    multiple of 1/64, which is exact for rewards 0 and 1.
 
-    It plans in every step, S^3 / 3 operations and more for larger models: made for small ones.
+    It plans in every step, S^3 / 3 operations and more: made for small models.
 
     Parameters
     ----------
@@ -55,15 +54,22 @@ class IMEDRL(KernelAgent):
 
     Notes
     -----
-    Proven, by Pesquerel and Maillard: on models that are ergodic under every policy and do not
-    change, regret grows as ln T times the least constant any algorithm can have. Not proven: models
-    that only communicate, such as RiverSwim, models that drift, a finite T, and the sample more.
+    Proven (Theorem 2): on models that are ergodic under every policy and do not change, regret is
+    ln T times the least constant that any consistent algorithm can have, if K(a) is the least
+    divergence to a *product* of a law of R and one of S', Equation (8). Proposition 2, by which the
+    authors compute K, and so does this agent, takes all laws of X: that is at most as much, so bad
+    actions may be played more often than the constant says. Equation (19) of that proposition is
+    printed with ln(omega - x (X - gamma*)), omega = 1 + max phi, and their code has it too: it adds
+    ln omega to each K. Here it is ln(1 - x (X - gamma*)) with x <= 1 / (omega - gamma*).
+
+    Not proven: models that only communicate, such as RiverSwim, models that drift, a bound for
+    finite T, and the sample more. Equations are numbered as in the version submitted to review.
 
     References
     ----------
     F. Pesquerel, O.-A. Maillard, "IMED-RL: Regret optimal learning of ergodic Markov decision
-    processes", NeurIPS 2022. J. Honda, A. Takemura, "An asymptotically optimal bandit algorithm for
-    bounded support models", COLT 2010.
+    processes", NeurIPS 2022. J. Honda, A. Takemura, "Non-asymptotic analysis of a new bandit
+    algorithm for semi-bounded rewards", JMLR 16, 2015.
 
     Examples
     --------
@@ -77,8 +83,8 @@ class IMEDRL(KernelAgent):
 
     id: ClassVar[str] = "imed-rl"
     covers_drift: ClassVar[bool | None] = False
-    bound: ClassVar[str] = "optimal constant times log T, ergodic models, no drift"
-    source: ClassVar[str] = "Pesquerel, Maillard 2022, index recalled"
+    bound: ClassVar[str] = "least constant times log T for the exact K, ergodic, no drift"
+    source: ClassVar[str] = "Pesquerel, Maillard 2022"
     counts_in_loop: ClassVar[bool] = True
 
     def __init__(

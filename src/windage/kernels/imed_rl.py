@@ -1,12 +1,13 @@
 """IMED-RL (Pesquerel, Maillard 2022): in each step the action of the least index, no sets.
 
     observe      remember the sample, forget what leaves the window, plan
-    plan         phi, the bias of the best policy among the actions of the skeleton
-    act          the action of the least H(a) = N K(a) + ln N; one never tried comes first
-    divergence   K(a), how far the law of R + phi(S') is from laws that are as good as the best
+    plan         phi, the bias of the best policy among the actions of the skeleton     (11)
+    act          the action of the least H(a) = N K(a) + ln N, one never tried first    (12)
+    divergence   K(a), from the law of R + phi(S') to laws as good as the best action   (19)
 
-Each pair has one sample more than were seen, reward 1/2 and a uniform next state, so that the
-empirical model is ergodic. `act` only reads: all that a step changes is changed by `observe`.
+Numbers are those of the equations in the paper. Each pair has one sample more than were seen,
+reward 1/2 and a uniform next state, so that the empirical model is ergodic. `act` only reads: all
+that a step changes is changed by `observe`.
 """
 
 from __future__ import annotations
@@ -228,7 +229,7 @@ def divergence(learner, p, target, omega, precision):
     """Return the least KL divergence from the law of X = R + phi(S') to one on X <= omega.
 
     The other law's mean is at least the target. By duality it is the maximum over y in [0, 1] of
-    E ln(1 - y Z), Z = (X - target) / (omega - target) <= 1 (Honda, Takemura 2010). Newton's method
+    E ln(1 - y Z), Z = (X - target) / (omega - target) <= 1 (Honda, Takemura 2015). Newton's method
     in 1 / (1 - y): Z = 1 makes a pole at y = 1, whose slope is linear in that.
     """
     gap = max(omega - target, EPS * (1.0 + omega))  # it is positive but for rounding

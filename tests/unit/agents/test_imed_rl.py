@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 from numpy.polynomial import Polynomial
-from scipy.optimize import minimize
+from scipy.optimize import minimize, minimize_scalar
 from scipy.special import rel_entr
 
 import windage as wd
@@ -179,6 +179,29 @@ class TestDivergence:
             exact = max(chances @ np.log(1.0 - y * Z) for y in ends + inside)
             mine = divergence_of(law, np.ones(1), np.zeros(1), m, 1.0)
             assert mine == pytest.approx(exact, rel=1e-9)
+
+    def test_it_is_at_most_that_to_product_laws(self):
+        """Equation (8) asks for laws of R and S' apart: min over c of both, means c and the rest.
+
+        The theorem speaks of that, Proposition 2 computes the other: they are not the same.
+        """
+        rng, ratios = np.random.default_rng(0), []
+        for _ in range(40):
+            law, rewards, chances = law_of({0.0: int(rng.integers(1, 9)), 1.0: 2})
+            row, bias = rng.dirichlet(np.ones(3)), rng.random(3) * 3.0
+            bias -= bias.min()
+            mean, omega = rewards @ chances + row @ bias, 1.0 + bias.max()
+            target = mean + rng.uniform(0.1, 0.6) * (omega - mean)
+
+            def apart(c, chances=chances, rewards=rewards, row=row, bias=bias, target=target):
+                of_reward = literal.divergence(rewards, chances, c, 1.0)
+                return of_reward + literal.divergence(bias, row, target - c, bias.max())
+
+            ends = max(rewards @ chances, target - bias.max() + 1e-9), min(1.0, target) - 1e-9
+            least = minimize_scalar(apart, bounds=ends, method="bounded", options={"xatol": 1e-9})
+            ratios.append(divergence_of(law, row, bias, target, omega) / least.fun)
+        assert max(ratios) <= 1.0 + 1e-7
+        assert min(ratios) < 0.95
 
     def test_a_law_as_good_as_the_target_is_at_no_distance(self):
         law, rewards, chances = law_of({0.0: 3, 1.0: 3})
