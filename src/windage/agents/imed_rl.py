@@ -5,14 +5,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
 from windage.agents.base import KernelAgent
-from windage.agents.fixed import fixed
-from windage.agents.state import array_like
+from windage.agents.configuration import AgentOptions
 from windage.agents.tuning import Budgets, chosen, tunings
 from windage.agents.warning_capture import warn
 from windage.confidence import tuning
@@ -28,7 +27,12 @@ if TYPE_CHECKING:
 __all__ = ["IMEDRL", "SWIMEDRL"]
 
 
-@fixed("ties")
+class IMEDRLOptions(AgentOptions, total=False):
+    """Keyword arguments of `IMEDRL`."""
+
+    ties: str
+
+
 class IMEDRL(KernelAgent):
     """IMED-RL with all history, for models that are ergodic and do not change.
 
@@ -93,10 +97,9 @@ class IMEDRL(KernelAgent):
         *,
         horizon: int,
         ties: str = "random",
-        reward_range: tuple[float, float] | None = None,
-        seed: int = 0,
+        **options: Unpack[AgentOptions],
     ) -> None:
-        super().__init__(space, horizon=horizon, seed=seed, reward_range=reward_range)
+        super().__init__(space, horizon=horizon, **options)
         self.ties = as_choice(ties, "ties", ("lowest", "random"))
         width = self._width()
         self._window = Window(self.space, width if width and width < self.horizon else None)
@@ -182,7 +185,6 @@ class IMEDRL(KernelAgent):
                 f"a reward of {most if most > 1.5 else least:g} lies outside [0, 1] and was "
                 "clipped: declare a reward_range",
                 ParameterWarning,
-                stacklevel=4,
             )
 
     def _reached(self) -> tuple[int, int | None]:
@@ -190,35 +192,34 @@ class IMEDRL(KernelAgent):
         taken = int(clock["taken"])
         return taken + 1, int(ring["after"][clock["slot"] - 1]) if taken > 0 else None
 
-    def configuration(self) -> dict[str, Any]:
-        """Return the arguments this agent was made with, as plain data."""
-        return super().configuration() | {"ties": self.ties}
+    def _survivors(self) -> dict[str, NDArray[Any]]:
+        return {"policy": self._learner.policy, "law": self._learner.law}
 
     def _saved(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        arrays = {f"window.{name}": array for name, array in self._window.saved().items()}
-        for name in ("policy", "law"):
-            arrays[name] = getattr(self._learner, name).copy()
-        return {}, arrays
+        values, arrays = super()._saved()
+        return values, arrays | {f"window.{n}": array for n, array in self._window.saved().items()}
 
     def _restored(self, values: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
         from windage.kernels.imed_rl import rebuild
 
-        kernel, space = self._learner, self.space
         self._window.restore({name.removeprefix("window."): a for name, a in arrays.items()})
-        clock = kernel.window.clock[0]
-        if not clock["taken"] == clock["counted"] == self.t - 1:
-            raise ValueError("clock")
-        kernel.policy[:] = array_like(kernel.policy, arrays, "policy")
-        kernel.law[:] = array_like(kernel.law, arrays, "law")
-        if ((kernel.policy < space.offsets[:-1]) | (kernel.policy >= space.offsets[1:])).any():
-            raise ValueError("policy")
-        if (kernel.law < 0).any() or (kernel.law.sum(axis=1) != self._window.visits).any():
-            raise ValueError("law")
-        if self._window.width is not None and (kernel.law != self._recounted()).any():
-            raise ValueError("law")
-        if not np.isfinite(kernel.window.counts["sum"] + kernel.window.counts["lost"]).all():
-            raise ValueError("sums")
-        rebuild(kernel)
+        super()._restored(values, arrays)
+        rebuild(self._learner)
+
+    def _check_restored(self, values: dict[str, Any]) -> None:
+        kernel, offsets = self._learner, self.space.offsets
+        clock, counts = kernel.window.clock[0], kernel.window.counts
+        law = kernel.law
+        checks = {
+            "clock": clock["taken"] == clock["counted"] == self.t - 1,
+            "sums": bool(np.isfinite(counts["sum"] + counts["lost"]).all()),
+            "policy": bool(((offsets[:-1] <= kernel.policy) & (kernel.policy < offsets[1:])).all()),
+            "law": bool((law >= 0).all() and (law.sum(axis=1) == counts["visits"]).all())
+            and (self._window.width is None or np.array_equal(law, self._recounted())),
+        }
+        wrong = ", ".join(name for name, holds in checks.items() if not holds)
+        if wrong:
+            raise ValueError(wrong)
 
     def _recounted(self) -> NDArray[np.int32]:
         """Return the reward laws as the samples in the window have them."""
@@ -230,7 +231,6 @@ class IMEDRL(KernelAgent):
         return law
 
 
-@fixed("window")
 class SWIMEDRL(IMEDRL):
     """IMED-RL over the last W samples: no theorem.
 
@@ -255,13 +255,15 @@ class SWIMEDRL(IMEDRL):
     """
 
     id: ClassVar[str] = "sw-imed-rl"
-    told: ClassVar[tuple[str, ...]] = ("B_r", "B_p")
-    found: ClassVar[tuple[str, ...]] = ("window",)
+    requires: ClassVar[tuple[str, ...]] = ("B_r", "B_p")
+    auto_tuned: ClassVar[tuple[str, ...]] = ("window",)
     covers_drift: ClassVar[bool | None] = None
     bound: ClassVar[str] = "none known"
     source: ClassVar[str] = "IMED-RL over a window"
 
-    def __init__(self, space: StateActions, *, horizon: int, window: int, **options: Any) -> None:
+    def __init__(
+        self, space: StateActions, *, horizon: int, window: int, **options: Unpack[IMEDRLOptions]
+    ) -> None:
         self.window = as_integer(window, "window", low=1, high=LAST_TIME)
         super().__init__(space, horizon=horizon, **options)
 
@@ -278,7 +280,3 @@ class SWIMEDRL(IMEDRL):
             best = chosen(word, "window", tunings(space, horizon, budgets))
             options["window"] = tuning.as_window(best.window, horizon)
         return cls(space, horizon=horizon, **options)
-
-    def configuration(self) -> dict[str, Any]:
-        """Return the arguments this agent was made with, as plain data."""
-        return super().configuration() | {"window": self.window}

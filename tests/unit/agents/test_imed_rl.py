@@ -346,8 +346,8 @@ class TestInput:
         tuned = wd.agents.make("sw-imed-rl", RAGGED, horizon=2000, budgets=model.budgets())
         best = wd.agents.make("sw-psrl", RAGGED, horizon=2000, budgets=model.budgets())
         assert tuned.window == best.window
-        assert wd.agents.told("sw-imed-rl", budgets=model.budgets()) == ("B_r", "B_p")
-        assert wd.agents.told("sw-imed-rl", window=200) == wd.agents.told("imed-rl") == ()
+        assert wd.agents.requires("sw-imed-rl", budgets=model.budgets()) == ("B_r", "B_p")
+        assert wd.agents.requires("sw-imed-rl", window=200) == wd.agents.requires("imed-rl") == ()
         oblivious = wd.agents.make("sw-imed-rl", RAGGED, horizon=2000, window="oblivious")
         assert oblivious.window == wd.agents.make("sw-imed-rl", RAGGED, horizon=2000).window
 
