@@ -14,6 +14,8 @@ from windage import testing as testing
 from windage.adversarial import Exp3P as Exp3P
 from windage.agents.binned import Binned as Binned
 from windage.agents.differential_q import DifferentialQ as DifferentialQ
+from windage.agents.imed_rl import IMEDRL as IMEDRL
+from windage.agents.imed_rl import SWIMEDRL as SWIMEDRL
 from windage.agents.meta.borl import BORL as BORL
 from windage.agents.meta.doubling import Doubling as Doubling
 from windage.agents.meta.master import MASTER as MASTER

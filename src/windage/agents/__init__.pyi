@@ -12,6 +12,8 @@ from windage.agents.baselines import OracleAgent as OracleAgent  # oracle
 from windage.agents.baselines import RandomAgent as RandomAgent  # random
 from windage.agents.binned import Binned as Binned
 from windage.agents.differential_q import DifferentialQ as DifferentialQ  # diff-q
+from windage.agents.imed_rl import IMEDRL as IMEDRL  # imed-rl
+from windage.agents.imed_rl import SWIMEDRL as SWIMEDRL  # sw-imed-rl
 from windage.agents.meta.bob import BOB as BOB  # bob
 from windage.agents.meta.borl import BORL as BORL  # borl
 from windage.agents.meta.doubling import Doubling as Doubling

@@ -56,6 +56,8 @@ _OF_AGENT: dict[str, tuple[str, ...]] = {
     "sw-psrl": ("osband2013", "ouyang2017"),
     "restarted-psrl": ("osband2013", "ouyang2017"),
     "diff-q": ("wan2021",),
+    "imed-rl": ("pesquerel2022",),
+    "sw-imed-rl": ("pesquerel2022",),
     "master": ("wei2021",),
     "multi-scale": ("windage",),
     "multi-scale-guarded": ("windage",),
