@@ -1,6 +1,5 @@
 """Radii: how far the truth may be from what a window has seen (paper, Eqs. 4 and 5).
 
-
 The formulas of all radii, as the rows (a, b, c) that `kernels.confidence` reads.
 
 With L = ln(SAT/delta), M = ln(2 SA T^2/delta), N = max(1, n), and A the mean number of actions:
