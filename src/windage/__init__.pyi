@@ -28,6 +28,8 @@ from windage.agents.optimistic.ucrl2 import UCRL2 as UCRL2
 from windage.agents.optimistic.ucrl2 import UCRL2B as UCRL2B
 from windage.agents.optimistic.ucrl2 import RestartedUCRL2 as RestartedUCRL2
 from windage.agents.optimistic.ucrl2 import VariationAwareUCRL as VariationAwareUCRL
+from windage.agents.optimistic.ucrl3 import SWUCRL3 as SWUCRL3
+from windage.agents.optimistic.ucrl3 import UCRL3 as UCRL3
 from windage.agents.psrl import PSRL as PSRL
 from windage.agents.psrl import SWPSRL as SWPSRL
 from windage.agents.psrl import RestartedPSRL as RestartedPSRL

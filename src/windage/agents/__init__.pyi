@@ -32,6 +32,8 @@ from windage.agents.optimistic.ucrl2 import UCRL2 as UCRL2  # ucrl2
 from windage.agents.optimistic.ucrl2 import UCRL2B as UCRL2B  # ucrl2b
 from windage.agents.optimistic.ucrl2 import RestartedUCRL2 as RestartedUCRL2  # ucrl2-restarts
 from windage.agents.optimistic.ucrl2 import VariationAwareUCRL as VariationAwareUCRL  # va-ucrl
+from windage.agents.optimistic.ucrl3 import SWUCRL3 as SWUCRL3  # sw-ucrl3
+from windage.agents.optimistic.ucrl3 import UCRL3 as UCRL3  # ucrl3
 from windage.agents.psrl import PSRL as PSRL  # psrl
 from windage.agents.psrl import SWPSRL as SWPSRL  # sw-psrl
 from windage.agents.psrl import RestartedPSRL as RestartedPSRL  # restarted-psrl

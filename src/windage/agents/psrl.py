@@ -9,15 +9,13 @@ a pair have doubled, or when they have grown one step longer than the one before
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Self, Unpack
+from typing import Any, ClassVar, Unpack
 
 from numpy.typing import ArrayLike
 
 from windage.agents.configuration import AgentOptions
 from windage.agents.optimistic.episodic import EpisodicAgent, Pace
-from windage.agents.optimistic.ucrl2 import Restarted, Windowed, as_window, restart_times
-from windage.agents.tuning import Budgets, chosen, tunings
-from windage.confidence import tuning
+from windage.agents.optimistic.ucrl2 import BudgetWindowed, Restarted, as_window, restart_times
 from windage.confidence.confidence import blank_plan
 from windage.spaces import StateActions
 from windage.validation import as_choice, as_real
@@ -81,7 +79,7 @@ class PSRL(EpisodicAgent):
         return blank_plan(self.space, self._all_cells("space", "use fewer states"), boxes=boxes)
 
 
-class SWPSRL(Windowed, PSRL):
+class SWPSRL(BudgetWindowed, PSRL):
     """PSRL over the last W samples: no theorem, and hard to beat.
 
     Parameters
@@ -93,8 +91,6 @@ class SWPSRL(Windowed, PSRL):
     """
 
     id: ClassVar[str] = "sw-psrl"
-    requires: ClassVar[tuple[str, ...]] = ("B_r", "B_p")
-    auto_tuned: ClassVar[tuple[str, ...]] = ("window",)
     covers_drift: ClassVar[bool | None] = None
     bound: ClassVar[str] = "none known"
     source: ClassVar[str] = "PSRL over a window"
@@ -104,17 +100,6 @@ class SWPSRL(Windowed, PSRL):
     ) -> None:
         self.window = as_window(window)
         super().__init__(space, horizon=horizon, **options)
-
-    @classmethod
-    def configured(
-        cls, space: StateActions, *, horizon: int, budgets: Budgets | None = None, **options: Any
-    ) -> Self:
-        """Return the agent for these options; `window` may be "tuned" or "oblivious"."""
-        word = options.get("window")
-        if word is None or isinstance(word, str):
-            best = chosen(word, "window", tunings(space, horizon, budgets))
-            options["window"] = tuning.as_window(best.window, horizon)
-        return cls(space, horizon=horizon, **options)
 
 
 class RestartedPSRL(Restarted, PSRL):

@@ -588,7 +588,7 @@ def _fill_boxes(plan, best):
             pair["value"] = pair["reward"] + top
             continue
         first, entry = pair["row"], pair["row"] + pair["entries"] - 1
-        _put_boxes_in_order(u, rows, rooms, first, entry + 1)
+        put_boxes_in_order(u, rows, rooms, first, entry + 1)
         left, total = 1.0, 0.0
         for i in range(first, entry + 1):
             left -= rows[i]["probability"]
@@ -609,7 +609,8 @@ def _fill_boxes(plan, best):
 
 
 @inlined
-def _put_boxes_in_order(u, rows, rooms, first, last):
+def put_boxes_in_order(u, rows, rooms, first, last):
+    """Sort the entries of one row by u, each with its room."""
     for i in range(first + 1, last):
         s, probability, room = rows[i]["index"], rows[i]["probability"], rooms[i]
         j = i

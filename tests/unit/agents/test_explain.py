@@ -146,7 +146,7 @@ def test_a_slack_is_shown_in_units_of_the_rewards():
 
 
 @pytest.mark.parametrize("cells", [1 << 20, 1], ids=["listed", "hashed"])
-@pytest.mark.parametrize("kind", ["ucrl2", "ucrl2b", "window", "restarts"])
+@pytest.mark.parametrize("kind", ["ucrl2", "ucrl2b", "ucrl3", "window", "restarts"])
 def test_an_episode_that_outlasts_its_ring_is_explained_as_planned(kind, cells, monkeypatch):
     """Samples are counted while it lasts; sets, values and ties stay those of the plan."""
     monkeypatch.setattr("windage.confidence.window._BATCH", 64)
@@ -156,6 +156,7 @@ def test_an_episode_that_outlasts_its_ring_is_explained_as_planned(kind, cells, 
     agent = {
         "ucrl2": lambda: wd.UCRL2(SPACE, horizon=steps, delta=DELTA),
         "ucrl2b": lambda: wd.UCRL2B(SPACE, horizon=steps, delta=DELTA),
+        "ucrl3": lambda: wd.UCRL3(SPACE, horizon=steps, delta=DELTA),
         "window": lambda: wd.SWUCRL2CW(SPACE, horizon=steps, window=900, widening=0.1, radii=tight),
         "restarts": lambda: wd.RestartedUCRL2(SPACE, horizon=steps, restarts=[65, 1601]),
     }[kind]()

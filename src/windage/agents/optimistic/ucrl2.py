@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from windage.agents.optimistic.base import OptimisticAgent, OptimisticOptions
 from windage.agents.optimistic.episodic import EpisodicAgent, Pace
-from windage.agents.tuning import Budgets, is_left_open
+from windage.agents.tuning import Budgets, chosen, is_left_open, tunings
 from windage.agents.warning_capture import warn
 from windage.confidence import tuning
 from windage.confidence.confidence import one_each
@@ -39,6 +39,7 @@ __all__ = [
     "UCRL2",
     "UCRL2B",
     "AdaptiveUCRL",
+    "BudgetWindowed",
     "Restarted",
     "RestartedUCRL2",
     "UCRL2Options",
@@ -57,6 +58,24 @@ class Windowed(EpisodicAgent):
 
     def _pace(self) -> Pace:
         return replace(super()._pace(), width=self.window)
+
+
+class BudgetWindowed(Windowed):
+    """A learner over a window whose length is found from budgets: that of Theorem 1."""
+
+    requires: ClassVar[tuple[str, ...]] = ("B_r", "B_p")
+    auto_tuned: ClassVar[tuple[str, ...]] = ("window",)
+
+    @classmethod
+    def configured(
+        cls, space: StateActions, *, horizon: int, budgets: Budgets | None = None, **options: Any
+    ) -> Self:
+        """Return the agent for these options; `window` may be "tuned" or "oblivious"."""
+        word = options.get("window")
+        if word is None or isinstance(word, str):
+            best = chosen(word, "window", tunings(space, horizon, budgets))
+            options["window"] = tuning.as_window(best.window, horizon)
+        return cls(space, horizon=horizon, **options)
 
 
 class Restarted(EpisodicAgent):

@@ -52,6 +52,8 @@ _OF_AGENT: dict[str, tuple[str, ...]] = {
     "sw-ucrl": ("gajane2018",),
     "va-ucrl": ("ortner2019",),
     "ucrl2b": ("fruit2020",),
+    "ucrl3": ("bourel2020",),
+    "sw-ucrl3": ("bourel2020",),
     "psrl": ("osband2013", "ouyang2017"),
     "sw-psrl": ("osband2013", "ouyang2017"),
     "restarted-psrl": ("osband2013", "ouyang2017"),
