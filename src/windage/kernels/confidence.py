@@ -128,7 +128,7 @@ def refresh_pair(plan, rules, radii, sets, p, count, log_t):
 def _refresh_ball(plan, rules, radii, sets, p, count, log_t):
     reward = r_hat(count) + radius(radii[0], count["visits"], log_t)
     width = radius(radii[1], count["visits"], log_t) + sets["eta"]
-    _set(plan.pairs[p], rules, sets, count, reward, width, width >= 2.0)
+    set_pair(plan.pairs[p], rules, sets, count, reward, width, width >= 2.0)
 
 
 @refresh_pair.register(Boxes)
@@ -139,11 +139,12 @@ def _refresh_box(plan, rules, radii, sets, p, count, log_t):  # noqa: ARG001 - n
     pair["root"], pair["rest"] = bernstein(radii[1], count["visits"])
     # vacuous if even a state never seen may get all the mass
     vacuous = pair["rest"] + 0.5 * sets["eta"] >= 1.0
-    _set(pair, rules, sets, count, r_hat(count) + sets["spread"], sets["eta"], vacuous)
+    set_pair(pair, rules, sets, count, r_hat(count) + sets["spread"], sets["eta"], vacuous)
 
 
 @inlined
-def _set(pair, rules, sets, count, reward, width, vacuous):
+def set_pair(pair, rules, sets, count, reward, width, vacuous):
+    """Set what sets of every shape have; `width` is that of the transitions, or their widening."""
     n = count["visits"]
     sets["visits"] = n
     sets["visits_left"] = n if n > 1 else 1

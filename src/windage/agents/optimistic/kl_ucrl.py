@@ -1,0 +1,345 @@
+"""KL-UCRL (Filippi, Cappe, Garivier 2010): UCRL2 with Kullback-Leibler balls of kernels.
+
+    H_r = {r : |r - r_hat| <= C_R / sqrt(N)},    C_R = sqrt(ln(4 SA ln T / delta) / 1.99)
+    H_p = {q : KL(p_hat, q) <= C_P / N},         C_P = S (B + ln(B + 1/ln T) (1 + 1/(B + 1/ln T))),
+                                                 B = ln(2 e S SA ln T / delta)
+
+A ball is narrow where p_hat is nearly sure, and holds no row that excludes a next state which was
+seen. `windage.kernels.kl` finds the best row of a ball, and proves that none has more. Whatever the
+radius, KL(p_hat, q) is finite for rows without zeros, so plausible kernels communicate; but an
+optimistic row may still have zeros, and no bound on the sweeps of EVI is known (E39).
+
+The sets above hold what is true of a stationary model. Sets for a model that drifts (`drift`): with
+probability 1 - delta / 2, for all pairs and all windows of at most W samples at once, the average
+row p_bar of the samples of a pair satisfies
+
+    N KL(p_hat, (1 - 1/T) p_bar + 1/(T S)) <= ln(2 SA T / delta) + S ln G + 3/2,
+    G = sqrt(W) ln(8 W T S) + 1.
+
+Proof. For a vector x, the product over visits q of exp(x(s'_q)) / <p_q, exp(x)> is a martingale of
+mean 1. By Ville's inequality its logarithm stays below ln(1/eps) at all times with probability 1 -
+eps, and the sum of ln <p_q, exp(x)> is at most N ln <p_bar, exp(x)>, since ln is concave: so
+N (x.p_hat - ln <p_bar, exp(x)>) <= ln(1/eps). KL(p, q) is the largest value of x.p - ln <q, exp(x)>,
+attained at x_i = ln(p_i / q_i). The mixture with 1/S bounds these by ln(T S); where p_hat_i = 0, x_i
+= -ln(8 W) costs N times the value 1/8 at most, and above -ln W all others lie. On a grid of step
+1/sqrt(W), of G^S points, N times the value is less by another 1/8 at most, and the mixture costs
+-N ln(1 - 1/T), which is at most 1.06: 3/2 in all. The T in the logarithm counts where a window may
+start. So p_bar is within an L1 distance of 2/T of the ball, and the sets are widened by that.
+Rewards have Laplace radii, for rewards in [0, 1] (`Radii.laplace(bounded=True)`).
+
+Proven: the coverage of both kinds of sets, that the value of a ball is an upper bound, and
+Properties 1 and 2 of every plan. Not proven here: the order of the regret on stationary models, which
+is the paper's (constants recalled); there is no theorem on the regret of the window form.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from windage.agents.fixed import fixed
+from windage.agents.optimistic.base import OptimisticAgent
+from windage.agents.optimistic.episodic import Pace
+from windage.agents.optimistic.explanation import Explanation
+from windage.agents.optimistic.ucrl2 import Windowed
+from windage.agents.tuning import Budgets, chosen, tunings
+from windage.confidence import tuning
+from windage.confidence.confidence import ConfidenceRegion, plan_arrays
+from windage.confidence.radii import Radii
+from windage.errors import InputError
+from windage.spaces import StateActions, as_space
+from windage.validation import as_flag, as_horizon, as_real
+
+if TYPE_CHECKING:
+    from windage.kernels.kl import KLBalls
+
+__all__ = ["KLUCRL", "SWKLUCRL", "KLRegion", "drift_constant", "stationary_constants"]
+
+
+def stationary_constants(space: StateActions, T: int, delta: float) -> tuple[float, float]:
+    """Return C_R and C_P of the paper.
+
+    >>> C_R, C_P = stationary_constants(StateActions.uniform(states=6, actions=2), 20_000, 0.05)
+    >>> print(f"{C_R:.2f} {C_P:.1f}")
+    2.15 83.4
+    """
+    S, SA, log_T = space.n_states, space.n_pairs, math.log(max(2, T))
+    B = math.log(2.0 * math.e * S * SA * log_T) - math.log(delta)
+    inside = B + 1.0 / log_T
+    C_P = S * (B + math.log(inside) * (1.0 + 1.0 / inside))
+    return math.sqrt((math.log(4.0 * SA * log_T) - math.log(delta)) / 1.99), C_P
+
+
+def drift_constant(space: StateActions, T: int, delta: float, window: int) -> float:
+    """Return what N KL(p_hat, .) may reach in windows of a model that drifts.
+
+    >>> space = StateActions.uniform(states=6, actions=2)
+    >>> print(f"{drift_constant(space, 20_000, 0.05, window=1000):.1f}")
+    56.1
+    """
+    S, SA, W = space.n_states, space.n_pairs, min(window, T)
+    G = math.sqrt(W) * math.log(8.0 * W * T * S) + 1.0
+    return math.log(2.0 * SA * T) - math.log(delta) + S * math.log(G) + 1.5
+
+
+@fixed("scale", "drift", "widening")
+class KLUCRL(OptimisticAgent):
+    """KL-UCRL, for models that stay as they are.
+
+    Parameters
+    ----------
+    scale
+        What the radius of rewards and C_P are multiplied by; below 1 nothing is proven.
+    drift
+        Whether the sets are those for a model that drifts. They then hold the averages of what is
+        remembered.
+    widening
+        An L1 distance eta by which the balls are widened further.
+    clip
+        Whether optimistic rewards stop at 1. The original does not clip.
+
+    The other parameters are those of `SWUCRL2CW`.
+
+    References
+    ----------
+    Filippi, Cappe, Garivier: Optimism in reinforcement learning and Kullback-Leibler divergence,
+    Allerton 2010.
+
+    Examples
+    --------
+    >>> import windage as wd
+    >>> model = wd.envs.make("riverswim", horizon=1000)
+    >>> agent = KLUCRL(model.space, horizon=1000)
+    >>> run = wd.run(model, agent, seed=1)
+    >>> bool((run.episodes.reason[:-1] == "visits").all())
+    True
+    >>> print(f"{agent.divergence:.1f}")
+    81.1
+    """
+
+    id: ClassVar[str] = "kl-ucrl"
+    covers_drift: ClassVar[bool | None] = False
+    bound: ClassVar[str] = "D S sqrt(A T log T), no drift"
+    source: ClassVar[str] = "Filippi, Cappe, Garivier 2010, constants recalled"
+
+    def __init__(
+        self,
+        space: StateActions,
+        *,
+        horizon: int,
+        delta: float = 0.05,
+        scale: float = 1.0,
+        drift: bool = False,
+        widening: float = 0.0,
+        clip: bool = False,
+        ties: str = "random",
+        slack: float = 0.0,
+        reward_range: tuple[float, float] | None = None,
+        warm_start: bool = True,
+        seed: int = 0,
+    ) -> None:
+        as_space(space)
+        T = as_horizon(horizon, error=InputError)
+        level = as_real(delta, "delta", low=0.0, high=1.0, open_low=True, open_high=True)
+        self.scale = as_real(scale, "scale", low=0.0, high=1e100)
+        self.drift = as_flag(drift, "drift")
+        self.widening = as_real(widening, "widening", low=0.0)
+        pace = self._pace()
+        C_R, self.divergence = stationary_constants(space, T, level)
+        """What N KL(p_hat, q) may reach, before it is scaled."""
+        of_rewards = np.array([C_R * C_R, 0.0, 0.0, self.scale])
+        if self.drift:
+            self.divergence = drift_constant(space, T, level, pace.width or T)
+            of_rewards = Radii.laplace(bounded=True).scaled(self.scale).rules(space, T, level)[0]
+        self._rules = np.stack([of_rewards, [self.divergence, 0.0, 0.0, self.scale]])
+        super().__init__(
+            space,
+            horizon=horizon,
+            pace=pace,
+            delta=delta,
+            radii=Radii.laplace(bounded=True),
+            widening=self.widening + (2.0 / max(2, T) if self.drift else 0.0),
+            clip=clip,
+            ties=ties,
+            slack=slack,
+            warm_start=warm_start,
+            seed=seed,
+            reward_range=reward_range,
+        )
+
+    def _pace(self) -> Pace:
+        """Return what is forgotten: nothing."""
+        return Pace()
+
+    def _more_rules(self) -> dict[str, Any]:
+        return {"radii": self._rules}
+
+    def _blank_plan(self, boxes: bool) -> Any:  # noqa: ARG002 - balls, but not in L1
+        return blank_plan(self.space, self._most_entries)
+
+    def region(self) -> KLRegion:
+        """Return the sets the current episode was planned with, rewards scaled to [0, 1]."""
+        balls = super().region()
+        radius = np.where(balls.visited, self._learner.plan.pairs["rest"], 0.0)
+        return KLRegion(
+            self.space, balls.reward_upper, balls.p_hat, radius, balls.visited, balls.widening
+        )
+
+    def explain(self, s: int) -> Explanation:
+        """Say what the current episode knows of each action of a state, and hopes for.
+
+        The radius of transitions is a divergence.
+        """
+        label = "kl" if self.scale == 1.0 else f"kl x{self.scale:g}"
+        return replace(super().explain(s), radii=label)
+
+    def _reward_radius(self, pair: int) -> float:
+        from windage.kernels.confidence import fill
+        from windage.kernels.jit import call
+
+        radius, visits = np.empty(1), self._learner.sets["visits"][pair : pair + 1].astype(float)
+        call(fill, self._rules[0], visits, 0.0, radius, seconds=1e-4)
+        return float(radius[0])
+
+    def configuration(self) -> dict[str, Any]:
+        """Return the arguments this agent was made with, as plain data."""
+        options = super().configuration() | {
+            "scale": self.scale,
+            "drift": self.drift,
+            "widening": self.widening,
+            "clip": self.clip,
+        }
+        del options["radii"]
+        return options
+
+
+class SWKLUCRL(Windowed, KLUCRL):
+    """KL-UCRL over the last W samples, with sets that hold under drift: no theorem.
+
+    Parameters
+    ----------
+    window
+        W. With budgets, that of Theorem 1 for SWUCRL2-CW; without, the oblivious one.
+    drift
+        False: the constants of the paper, for a model that is stationary in the window.
+
+    The other parameters are those of `KLUCRL`.
+
+    Examples
+    --------
+    >>> import windage as wd
+    >>> model = wd.envs.make("riverswim", horizon=20_000)
+    >>> agent = wd.agents.make("sw-kl-ucrl", model.space, horizon=20_000, budgets=model.budgets())
+    >>> print(f"{agent.window} {agent.divergence:.1f}")
+    978 56.0
+    """
+
+    id: ClassVar[str] = "sw-kl-ucrl"
+    told: ClassVar[tuple[str, ...]] = ("B_r", "B_p")
+    found: ClassVar[tuple[str, ...]] = ("window",)
+    covers_drift: ClassVar[bool | None] = None
+    bound: ClassVar[str] = "none known; its sets hold under drift"
+    source: ClassVar[str] = "KL-UCRL over a window"
+
+    def __init__(
+        self, space: StateActions, *, horizon: int, window: int, drift: bool = True, **options: Any
+    ) -> None:
+        super().__init__(space, horizon=horizon, window=window, drift=drift, **options)
+
+    @classmethod
+    def configured(
+        cls, space: StateActions, *, horizon: int, budgets: Budgets | None = None, **options: Any
+    ) -> Self:
+        """Return the agent for these options; `window` may be "tuned" or "oblivious"."""
+        word = options.get("window")
+        if word is None or isinstance(word, str):
+            best = chosen(word, "window", tunings(space, horizon, budgets))
+            options["window"] = tuning.as_window(best.window, horizon)
+        return cls(space, horizon=horizon, **options)
+
+
+class KLRegion(ConfidenceRegion):
+    """Optimistic rewards and Kullback-Leibler balls of kernels, over pairs.
+
+    Parameters are those of `ConfidenceRegion`, but a radius bounds KL(p_hat, q). `windage.evi`
+    plans in it.
+
+    Examples
+    --------
+    >>> import windage as wd
+    >>> space = StateActions([1, 1])
+    >>> region = KLRegion(space, [1.0, 0.0], [[0, 1], [0.5, 0.5]], [0.5, 0.2], [True, True])
+    >>> region.best_row(0, np.array([1.0, 0.0])).round(3).tolist()
+    [0.393, 0.607]
+    >>> round(wd.evi(region, epsilon=1e-9).gain, 3)
+    0.537
+    """
+
+    @property
+    def is_free(self) -> NDArray[np.bool_]:
+        """Which sets are the whole simplex, but for less than rounding."""
+        return np.asarray(
+            ~self.visited | (self.widening >= 2.0) | (1.0 - np.exp(-self.radius) == 1.0)
+        )
+
+    @property
+    def width(self) -> NDArray[np.float64]:
+        """The radius of an L1 ball that holds the set (Pinsker); 2 where it is the whole simplex."""
+        ball = np.sqrt(2.0 * self.radius) + self.widening
+        return np.where(self.is_free, 2.0, np.minimum(ball, 2.0))
+
+    def best_row(self, pair: int, u: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return a kernel of the pair that makes q.u as large as the sets allow.
+
+        A widening moves mass of the ball's best row to the best state: that is worth as much as the
+        best kernel within an L1 distance of eta could be, or more.
+        """
+        from windage.kernels.evi import BOUND
+        from windage.kernels.jit import call
+        from windage.kernels.kl import best_kernel
+
+        best, row = u.size - 1 - int(np.argmax(u[::-1])), np.zeros(u.size)
+        if self.is_free[pair]:
+            row[best] = 1.0
+            return row
+        own = slice(*self.p_hat.indptr[pair : pair + 2])
+        after = self.p_hat.indices[own]
+        plan = blank_plan(StateActions([1]), after.size)._replace(u=np.array(u, np.float64))
+        plan.pairs["kind"], plan.pairs["entries"] = BOUND, after.size
+        plan.pairs["rest"], plan.pairs["half"] = self.radius[pair], self.widening[pair] / 2.0
+        plan.rows["index"], plan.rows["probability"] = after, self.p_hat.data[own]
+        call(best_kernel, plan, 0, best, float(np.ptp(u)), seconds=1e-3)
+        row[after] = plan.kernel
+        row[best] += plan.pairs["left"][0]
+        return row
+
+    def as_plan(self, u: NDArray[np.float64]) -> Any:
+        """Return sets and workspace for the compiled planner, which starts from u."""
+        from windage.kernels.evi import BOUND, VACUOUS
+
+        entries = np.where(self.is_free, 0, np.diff(self.p_hat.indptr))
+        keep = np.repeat(~self.is_free, np.diff(self.p_hat.indptr))
+        plan = blank_plan(self.space, int(entries.sum()))
+        plan.pairs["reward"] = self.reward_upper
+        plan.pairs["rest"], plan.pairs["half"] = self.radius, self.widening / 2.0
+        plan.pairs["kind"] = np.where(self.is_free, VACUOUS, BOUND)
+        plan.pairs["row"], plan.pairs["entries"] = np.cumsum(entries) - entries, entries
+        plan.rows["index"] = self.p_hat.indices[keep]
+        plan.rows["probability"] = self.p_hat.data[keep]
+        plan.u[:] = u
+        return plan
+
+
+def blank_plan(space: StateActions, entries: int) -> KLBalls:
+    """Return an empty plan with room for so many non-zeros of p_hat."""
+    from windage.kernels.kl import KLBalls
+
+    return KLBalls(
+        **plan_arrays(space, entries),
+        kernel=np.zeros(entries),
+        log_gap=np.full(space.n_pairs, np.inf),
+    )
