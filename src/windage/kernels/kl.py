@@ -147,7 +147,10 @@ def maximum(plan, p, most):
             after = y + (e - f) / slope
         elif f > 0.0:
             after = y + (log_e - math.log(f)) * f / slope
-        if abs(after - y) <= TOLERANCE or high - low <= TOLERANCE:
+        if abs(after - y) <= TOLERANCE:
+            y = min(max(after, low), high)  # the row, unlike D, is off by as much as y is
+            break
+        if high - low <= TOLERANCE and not is_open:  # at an edge, D is not flat
             break
         if is_open and after <= edge:
             after = edge
@@ -155,7 +158,7 @@ def maximum(plan, p, most):
             after = 0.5 * (low + high)
         y = after
     plan.log_gap[p] = y
-    return value, math.exp(f - e) if f < e else 1.0
+    return value, math.exp(f - e) if y == edge and f < e else 1.0
 
 
 @inlined

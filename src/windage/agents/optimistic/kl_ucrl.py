@@ -17,19 +17,19 @@ row p_bar of the samples of a pair satisfies
     G = sqrt(W) ln(8 W T S) + 1.
 
 Proof. For a vector x, the product over visits q of exp(x(s'_q)) / <p_q, exp(x)> is a martingale of
-mean 1. By Ville's inequality its logarithm stays below ln(1/eps) at all times with probability 1 -
-eps, and the sum of ln <p_q, exp(x)> is at most N ln <p_bar, exp(x)>, since ln is concave: so
-N (x.p_hat - ln <p_bar, exp(x)>) <= ln(1/eps). KL(p, q) is the largest value of x.p - ln <q, exp(x)>,
-attained at x_i = ln(p_i / q_i). The mixture with 1/S bounds these by ln(T S); where p_hat_i = 0, x_i
-= -ln(8 W) costs N times the value 1/8 at most, and above -ln W all others lie. On a grid of step
-1/sqrt(W), of G^S points, N times the value is less by another 1/8 at most, and the mixture costs
--N ln(1 - 1/T), which is at most 1.06: 3/2 in all. The T in the logarithm counts where a window may
+mean 1. By Ville's inequality its logarithm stays below ln(1/eps) at all times with probability
+1 - eps, and the sum of ln <p_q, exp(x)> is at most N ln <p_bar, exp(x)>, since ln is concave: so
+N (x.p_hat - ln <p_bar, exp(x)>) <= ln(1/eps). KL(p, q) is the largest x.p - ln <q, exp(x)>,
+attained at x_i = ln(p_i / q_i). With the mixture for q these are below ln(T S) and, where p_hat_i is
+not 0, above -ln W; where it is, x_i = -ln(8 W) costs 1/8 at most, all values times N. On a grid of
+step 1/sqrt(W), of G^S points, the value is less by another 1/8 at most, and the mixture costs
+-N ln(1 - 1/T), less than 1 for N < T: 3/2 in all. The T in the logarithm counts where a window may
 start. So p_bar is within an L1 distance of 2/T of the ball, and the sets are widened by that.
 Rewards have Laplace radii, for rewards in [0, 1] (`Radii.laplace(bounded=True)`).
 
-Proven: the coverage of both kinds of sets, that the value of a ball is an upper bound, and
-Properties 1 and 2 of every plan. Not proven here: the order of the regret on stationary models, which
-is the paper's (constants recalled); there is no theorem on the regret of the window form.
+Proven: the coverage under drift, that the value of a ball is an upper bound, and with it Properties
+1 and 2 of every plan. Coverage and order of the regret on stationary models are the paper's, with
+constants recalled. There is no theorem on the regret of the window form.
 """
 
 from __future__ import annotations
@@ -178,7 +178,7 @@ class KLUCRL(OptimisticAgent):
     def _more_rules(self) -> dict[str, Any]:
         return {"radii": self._rules}
 
-    def _blank_plan(self, boxes: bool) -> Any:  # noqa: ARG002 - balls, but not in L1
+    def _blank_plan(self, boxes: bool) -> Any:
         return blank_plan(self.space, self._most_entries)
 
     def region(self) -> KLRegion:
@@ -288,7 +288,7 @@ class KLRegion(ConfidenceRegion):
 
     @property
     def width(self) -> NDArray[np.float64]:
-        """The radius of an L1 ball that holds the set (Pinsker); 2 where it is the whole simplex."""
+        """The radius of an L1 ball that holds the set (Pinsker); 2: it is the whole simplex."""
         ball = np.sqrt(2.0 * self.radius) + self.widening
         return np.where(self.is_free, 2.0, np.minimum(ball, 2.0))
 
