@@ -34,11 +34,11 @@ from windage.kernels.confidence import radius, refresh_pair, set_pair
 from windage.kernels.evi import (
     BOUND,
     EVALUATIONS,
-    arrange,
+    estimate,
     evaluate,
     fill_values,
     rebase,
-    share_of,
+    to_rows,
 )
 from windage.kernels.jit import compiled, inlined
 from windage.kernels.window import r_hat
@@ -72,14 +72,10 @@ def _refresh(plan, rules, radii, sets, p, count, log_t):
     set_pair(plan.pairs[p], rules, sets, count, reward, sets["eta"], vacuous)
 
 
-@share_of.register(KLBalls, forceinline=True)
-def _share(_plan, count, visits):
-    return count / visits
-
-
-@arrange.register(KLBalls)
-def _arrange(plan, _entries):
+@estimate.register(KLBalls)
+def _estimate(plan, window):
     """Put rows in order of next states, so that no sum depends on how counts are stored."""
+    to_rows(window, plan)
     for p in range(plan.pairs.size):
         plan.log_gap[p] = np.inf
         first = plan.pairs[p]["row"]
@@ -216,7 +212,7 @@ def best_kernel(plan, p, best, span):
 
 
 @evaluate.register(KLBalls)
-def _evaluate(plan):
+def _evaluate(plan, _first):
     u, best, least = plan.u, np.int64(0), plan.u[0]
     for s in range(u.size):
         least = u[s] if u[s] < least else least

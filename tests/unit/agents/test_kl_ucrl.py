@@ -573,7 +573,7 @@ def test_it_explores_less_than_ucrl2():
 def test_how_they_are_made():
     model = wd.envs.make("riverswim", horizon=20_000)
     agent = wd.agents.make("kl-ucrl", model.space, horizon=20_000, budgets=model.budgets())
-    assert (agent.told, agent.drift, agent.clip, agent.scale) == ((), False, False, 1.0)
+    assert (agent.requires, agent.drift, agent.clip, agent.scale) == ((), False, False, 1.0)
     for id, options in [
         ("kl-ucrl", {"scale": 0.5, "drift": True, "widening": 0.1, "clip": True, "delta": 0.1}),
         ("sw-kl-ucrl", {"window": 77, "drift": False, "ties": "previous", "slack": 0.1}),
@@ -591,8 +591,8 @@ def test_how_they_are_made():
     )
     assert tuned.window == 978
     assert oblivious.window == 660
-    assert wd.agents.told("sw-kl-ucrl", budgets=budgets) == ("B_r", "B_p")
-    assert wd.agents.told("sw-kl-ucrl", budgets=budgets, window=5) == ()
+    assert wd.agents.requires("sw-kl-ucrl", budgets=budgets) == ("B_r", "B_p")
+    assert wd.agents.requires("sw-kl-ucrl", budgets=budgets, window=5) == ()
     assert wd.agents.get("kl-ucrl").covers_drift is False
     assert wd.agents.get("sw-kl-ucrl").covers_drift is None
 

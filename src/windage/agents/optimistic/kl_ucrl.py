@@ -20,12 +20,12 @@ Proof. For a vector x, the product over visits q of exp(x(s'_q)) / <p_q, exp(x)>
 mean 1. By Ville's inequality its logarithm stays below ln(1/eps) at all times with probability
 1 - eps, and the sum of ln <p_q, exp(x)> is at most N ln <p_bar, exp(x)>, since ln is concave: so
 N (x.p_hat - ln <p_bar, exp(x)>) <= ln(1/eps). KL(p, q) is the largest x.p - ln <q, exp(x)>,
-attained at x_i = ln(p_i / q_i). With the mixture for q these are below ln(T S) and, where p_hat_i is
-not 0, above -ln W; where it is, x_i = -ln(8 W) costs 1/8 at most, all values times N. On a grid of
-step 1/sqrt(W), of G^S points, the value is less by another 1/8 at most, and the mixture costs
+attained at x_i = ln(p_i / q_i). With the mixture for q these are below ln(T S) and, where p_hat_i
+is not 0, above -ln W; where it is, x_i = -ln(8 W) costs 1/8 at most, all values times N. On a grid
+of step 1/sqrt(W), of G^S points, the value is less by another 1/8 at most, and the mixture costs
 -N ln(1 - 1/T), less than 1 for N < T: 3/2 in all. The T in the logarithm counts where a window may
 start. So p_bar is within an L1 distance of 2/T of the ball, and the sets are widened by that.
-Rewards have Laplace radii, for rewards in [0, 1] (`Radii.laplace(bounded=True)`).
+The radii of rewards are Laplace's, for rewards in [0, 1] (`Radii.laplace(bounded=True)`).
 
 Proven: the coverage under drift, that the value of a ball is an upper bound, and with it Properties
 1 and 2 of every plan. Coverage and order of the regret on stationary models are the paper's, with
@@ -36,23 +36,21 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
-from windage.agents.fixed import fixed
-from windage.agents.optimistic.base import OptimisticAgent
-from windage.agents.optimistic.episodic import Pace
+from windage.agents.configuration import AgentOptions
+from windage.agents.optimistic.base import OptimisticAgent, widening_of_pairs
 from windage.agents.optimistic.explanation import Explanation
-from windage.agents.optimistic.ucrl2 import Windowed
+from windage.agents.optimistic.ucrl2 import Windowed, as_window
 from windage.agents.tuning import Budgets, chosen, tunings
 from windage.confidence import tuning
 from windage.confidence.confidence import ConfidenceRegion, plan_arrays
 from windage.confidence.radii import Radii
-from windage.errors import InputError
-from windage.spaces import StateActions, as_space
-from windage.validation import as_flag, as_horizon, as_real
+from windage.spaces import StateActions
+from windage.validation import as_flag, as_real
 
 if TYPE_CHECKING:
     from windage.kernels.kl import KLBalls
@@ -79,14 +77,30 @@ def drift_constant(space: StateActions, T: int, delta: float, window: int) -> fl
 
     >>> space = StateActions.uniform(states=6, actions=2)
     >>> print(f"{drift_constant(space, 20_000, 0.05, window=1000):.1f}")
-    56.1
+    56.5
     """
     S, SA, W = space.n_states, space.n_pairs, min(window, T)
     G = math.sqrt(W) * math.log(8.0 * W * T * S) + 1.0
     return math.log(2.0 * SA * T) - math.log(delta) + S * math.log(G) + 1.5
 
 
-@fixed("scale", "drift", "widening")
+class BallOptions(AgentOptions, total=False):
+    """Keyword arguments of learners whose sets are balls of one kind."""
+
+    delta: float
+    ties: str
+    slack: float
+    warm_start: bool
+
+
+class KLUCRLOptions(BallOptions, total=False):
+    """Keyword arguments of `KLUCRL`, but for `drift`."""
+
+    scale: float
+    widening: float
+    clip: bool
+
+
 class KLUCRL(OptimisticAgent):
     """KL-UCRL, for models that stay as they are.
 
@@ -102,7 +116,7 @@ class KLUCRL(OptimisticAgent):
     clip
         Whether optimistic rewards stop at 1. The original does not clip.
 
-    The other parameters are those of `SWUCRL2CW`.
+    The other parameters are those of `SWUCRL2CW`, without radii.
 
     References
     ----------
@@ -125,58 +139,47 @@ class KLUCRL(OptimisticAgent):
     covers_drift: ClassVar[bool | None] = False
     bound: ClassVar[str] = "D S sqrt(A T log T), no drift"
     source: ClassVar[str] = "Filippi, Cappe, Garivier 2010, constants recalled"
+    fixed: ClassVar[tuple[str, ...]] = ("radii",)
 
     def __init__(
         self,
         space: StateActions,
         *,
         horizon: int,
-        delta: float = 0.05,
         scale: float = 1.0,
         drift: bool = False,
         widening: float = 0.0,
         clip: bool = False,
-        ties: str = "random",
-        slack: float = 0.0,
-        reward_range: tuple[float, float] | None = None,
-        warm_start: bool = True,
-        seed: int = 0,
+        **options: Unpack[BallOptions],
     ) -> None:
-        as_space(space)
-        T = as_horizon(horizon, error=InputError)
-        level = as_real(delta, "delta", low=0.0, high=1.0, open_low=True, open_high=True)
         self.scale = as_real(scale, "scale", low=0.0, high=1e100)
         self.drift = as_flag(drift, "drift")
         self.widening = as_real(widening, "widening", low=0.0)
-        pace = self._pace()
-        C_R, self.divergence = stationary_constants(space, T, level)
+        self.clip = as_flag(clip, "clip")
+        super().__init__(space, horizon=horizon, radii=Radii.laplace(bounded=True), **options)
+
+    @property
+    def divergence(self) -> float:
         """What N KL(p_hat, q) may reach, before it is scaled."""
-        of_rewards = np.array([C_R * C_R, 0.0, 0.0, self.scale])
         if self.drift:
-            self.divergence = drift_constant(space, T, level, pace.width or T)
-            of_rewards = Radii.laplace(bounded=True).scaled(self.scale).rules(space, T, level)[0]
-        self._rules = np.stack([of_rewards, [self.divergence, 0.0, 0.0, self.scale]])
-        super().__init__(
-            space,
-            horizon=horizon,
-            pace=pace,
-            delta=delta,
-            radii=Radii.laplace(bounded=True),
-            widening=self.widening + (2.0 / max(2, T) if self.drift else 0.0),
-            clip=clip,
-            ties=ties,
-            slack=slack,
-            warm_start=warm_start,
-            seed=seed,
-            reward_range=reward_range,
-        )
+            window = self._pace().width or self.horizon
+            return drift_constant(self.space, self.horizon, self.delta, window)
+        return stationary_constants(self.space, self.horizon, self.delta)[1]
 
-    def _pace(self) -> Pace:
-        """Return what is forgotten: nothing."""
-        return Pace()
+    def _rules(self) -> dict[str, Any]:
+        """Return the constants in the form of all radii: a radius of rewards, and C_P."""
+        if self.drift:
+            of_rewards = self.radii.rules(self.space, self.horizon, self.delta)[0]
+        else:
+            C_R, _ = stationary_constants(self.space, self.horizon, self.delta)
+            of_rewards = np.array([C_R * C_R, 0.0, 0.0, 1.0])
+        of_rewards[3] = self.scale
+        rows = np.stack([of_rewards, [self.divergence, 0.0, 0.0, self.scale]])
+        return super()._rules() | {"radii": rows}
 
-    def _more_rules(self) -> dict[str, Any]:
-        return {"radii": self._rules}
+    def _etas(self) -> NDArray[np.float64]:
+        missed = 2.0 / max(2, self.horizon) if self.drift else 0.0
+        return widening_of_pairs(self.widening + missed, self.space)
 
     def _blank_plan(self, boxes: bool) -> Any:
         return blank_plan(self.space, self._most_entries)
@@ -202,19 +205,8 @@ class KLUCRL(OptimisticAgent):
         from windage.kernels.jit import call
 
         radius, visits = np.empty(1), self._learner.sets["visits"][pair : pair + 1].astype(float)
-        call(fill, self._rules[0], visits, 0.0, radius, seconds=1e-4)
+        call(fill, self._learner.radii[0], visits, 0.0, radius, seconds=1e-4)
         return float(radius[0])
-
-    def configuration(self) -> dict[str, Any]:
-        """Return the arguments this agent was made with, as plain data."""
-        options = super().configuration() | {
-            "scale": self.scale,
-            "drift": self.drift,
-            "widening": self.widening,
-            "clip": self.clip,
-        }
-        del options["radii"]
-        return options
 
 
 class SWKLUCRL(Windowed, KLUCRL):
@@ -235,20 +227,27 @@ class SWKLUCRL(Windowed, KLUCRL):
     >>> model = wd.envs.make("riverswim", horizon=20_000)
     >>> agent = wd.agents.make("sw-kl-ucrl", model.space, horizon=20_000, budgets=model.budgets())
     >>> print(f"{agent.window} {agent.divergence:.1f}")
-    978 56.0
+    978 56.4
     """
 
     id: ClassVar[str] = "sw-kl-ucrl"
-    told: ClassVar[tuple[str, ...]] = ("B_r", "B_p")
-    found: ClassVar[tuple[str, ...]] = ("window",)
+    requires: ClassVar[tuple[str, ...]] = ("B_r", "B_p")
+    auto_tuned: ClassVar[tuple[str, ...]] = ("window",)
     covers_drift: ClassVar[bool | None] = None
     bound: ClassVar[str] = "none known; its sets hold under drift"
     source: ClassVar[str] = "KL-UCRL over a window"
 
     def __init__(
-        self, space: StateActions, *, horizon: int, window: int, drift: bool = True, **options: Any
+        self,
+        space: StateActions,
+        *,
+        horizon: int,
+        window: int,
+        drift: bool = True,
+        **options: Unpack[KLUCRLOptions],
     ) -> None:
-        super().__init__(space, horizon=horizon, window=window, drift=drift, **options)
+        self.window = as_window(window)
+        super().__init__(space, horizon=horizon, drift=drift, **options)
 
     @classmethod
     def configured(
@@ -276,7 +275,7 @@ class KLRegion(ConfidenceRegion):
     >>> region.best_row(0, np.array([1.0, 0.0])).round(3).tolist()
     [0.393, 0.607]
     >>> round(wd.evi(region, epsilon=1e-9).gain, 3)
-    0.537
+    0.565
     """
 
     @property
