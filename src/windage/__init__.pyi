@@ -21,6 +21,8 @@ from windage.agents.meta.doubling import Doubling as Doubling
 from windage.agents.meta.master import MASTER as MASTER
 from windage.agents.multiscale.guarded import MultiScaleGuarded as MultiScaleGuarded
 from windage.agents.multiscale.multiscale import MultiScale as MultiScale
+from windage.agents.optimistic.kl_ucrl import KLUCRL as KLUCRL
+from windage.agents.optimistic.kl_ucrl import SWKLUCRL as SWKLUCRL
 from windage.agents.optimistic.swucrl2cw import SWUCRL2 as SWUCRL2
 from windage.agents.optimistic.swucrl2cw import SWUCRL2CW as SWUCRL2CW
 from windage.agents.optimistic.ucrl2 import SWUCRL as SWUCRL

@@ -22,6 +22,8 @@ from windage.agents.multiscale.guarded import (
     MultiScaleGuarded as MultiScaleGuarded,  # multi-scale-guarded
 )
 from windage.agents.multiscale.multiscale import MultiScale as MultiScale  # multi-scale
+from windage.agents.optimistic.kl_ucrl import KLUCRL as KLUCRL  # kl-ucrl
+from windage.agents.optimistic.kl_ucrl import SWKLUCRL as SWKLUCRL  # sw-kl-ucrl
 from windage.agents.optimistic.swucrl2cw import SWUCRL2 as SWUCRL2  # swucrl2
 from windage.agents.optimistic.swucrl2cw import SWUCRL2CW as SWUCRL2CW  # swucrl2-cw
 from windage.agents.optimistic.swucrl2cw import (

@@ -185,9 +185,19 @@ def has_grid(cells: int, entries: int) -> bool:
 
 def blank_plan(space: StateActions, entries: int, *, boxes: bool = False) -> Any:
     """Return an empty plan, `Balls` or `Boxes`, with room for so many non-zeros of p_hat."""
-    from windage.kernels.evi import ANSWER, ENTRY, PAIR, STATE, Balls, Boxes
+    from windage.kernels.evi import ENTRY, Balls, Boxes
 
-    cells = space.n_pairs * space.n_states
+    shared = plan_arrays(space, entries)
+    if boxes:
+        return Boxes(**shared, rooms=np.zeros(entries))
+    lines = space.n_states + 2 if has_grid(space.n_pairs * space.n_states, entries) else 0
+    return Balls(**shared, columns=np.zeros(entries, ENTRY), grid=np.zeros((lines, space.n_pairs)))
+
+
+def plan_arrays(space: StateActions, entries: int) -> dict[str, Any]:
+    """Return what plans of every class have, with room for so many non-zeros of p_hat."""
+    from windage.kernels.evi import ANSWER, ENTRY, PAIR, STATE
+
     shared: dict[str, Any] = {
         "pairs": np.zeros(space.n_pairs, PAIR),
         "states": np.zeros(space.n_states, STATE),
@@ -196,10 +206,7 @@ def blank_plan(space: StateActions, entries: int, *, boxes: bool = False) -> Any
         "answer": np.zeros(1, ANSWER),
     }
     shared["states"]["first"], shared["states"]["last"] = space.offsets[:-1], space.offsets[1:]
-    if boxes:
-        return Boxes(**shared, rooms=np.zeros(entries))
-    lines = space.n_states + 2 if has_grid(cells, entries) else 0
-    return Balls(**shared, columns=np.zeros(entries, ENTRY), grid=np.zeros((lines, space.n_pairs)))
+    return shared
 
 
 def over_pairs(

@@ -144,7 +144,7 @@ def _refresh_box(plan, rules, radii, sets, p, count, log_t):  # noqa: ARG001 - n
 
 @inlined
 def set_pair(pair, rules, sets, count, reward, width, vacuous):
-    """Store the sets of one pair: r~ before lift and clip, L1 radius and widening together."""
+    """Set what sets of every shape have; `width` is that of the transitions, or their widening."""
     n = count["visits"]
     sets["visits"] = n
     sets["visits_left"] = n if n > 1 else 1

@@ -53,7 +53,7 @@ PAIR = np.dtype(
         ("reward", np.float64),  # r~
         ("half", np.float64),  # (radius + eta) / 2: the mass that may move; eta / 2 of a box
         ("root", np.float64),  # of a box: an entry q is off p by at most ...
-        ("rest", np.float64),  # ... root * sqrt(p (1 - p)) + rest + half
+        ("rest", np.float64),  # ... root * sqrt(p (1 - p)) + rest + half; of a KL ball its radius
         ("value", np.float64),  # r~ + max q.u of the last sweep; -inf if left out
         ("left", np.float64),  # mass still to be taken from worse states
         ("row", np.int64),  # where its entries start ...

@@ -334,8 +334,17 @@ class EpisodicAgent(KernelAgent):
         return self._learner
 
     def _blank_plan(self, boxes: bool) -> Any:
+        """Return an empty plan, whose class says of what shape the sets are.
+
+        Kernels are registered for that class: a subclass with sets of its own returns another one.
+        """
+        return blank_plan(self.space, self._most_entries, boxes=boxes)
+
+    @property
+    def _most_entries(self) -> int:
+        """How many non-zeros of p_hat the window may hold."""
         cells, width = self._window.most_cells, self._window.width
-        return blank_plan(self.space, cells if width is None else min(cells, width), boxes=boxes)
+        return cells if width is None else min(cells, width)
 
     def _room_for_draws(self) -> int:
         """Return how many entries a model drawn beside the plan needs."""

@@ -30,10 +30,9 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from windage.agents.configuration import AgentOptions
-from windage.agents.optimistic.base import OptimisticAgent
-from windage.agents.optimistic.explanation import Explanation
+from windage.agents.optimistic.base import Explanation, OptimisticAgent
 from windage.agents.optimistic.ucrl2 import BudgetWindowed, as_window
-from windage.confidence.boxes import BoxRegion
+from windage.confidence.confidence import BoxRegion
 from windage.confidence.radii import Radii
 from windage.errors import StateError
 from windage.spaces import StateActions
