@@ -326,6 +326,16 @@ def test_a_widening_is_worth_half_of_it_times_the_span_and_max_u_at_most(eta):
         assert row @ u >= left @ u - 1e-12 * u.max()
 
 
+def test_a_search_is_short(monkeypatch):
+    """Fifteen evaluations of f do, from a start that knows nothing."""
+    rng, slow = np.random.default_rng(10), jit.interpreted(kl.maximum)
+    monkeypatch.setitem(slow.__wrapped__.__globals__, "STEPS", 15)
+    for _ in range(1500):
+        p, u = drawn(rng)
+        radius = float(10 ** rng.uniform(-9, 1.56))
+        assert best_value(p, radius, u, slow) == best_value(p, radius, u)
+
+
 def test_compiled_and_interpreted_kernels_agree_to_the_last_bit():
     rng = np.random.default_rng(7)
     slow = jit.interpreted(kl.maximum)
@@ -400,6 +410,28 @@ def test_evaluating_policies_saves_sweeps_and_interpreted_planning_is_the_same()
     assert jit.interpreted(evi.solve)(plan, 1e-6, True, 100_000)
     assert plan.answer["gain"][0] == quick.gain
     assert (plan.u == quick.bias).all()
+
+
+def test_an_evaluation_is_that_of_the_rows_shown():
+    """Twenty steps u -> r~ + q.u with the best rows of the greedy pairs, also of those unseen."""
+    rng, unseen = np.random.default_rng(11), 0
+    for _ in range(60):
+        region = drawn_region(rng, float(rng.choice([0.0, 0.3])))
+        u = rng.random(region.space.n_states)
+        u -= u.min()
+        plan = region.as_plan(u)
+        plan.states["order"] = np.arange(u.size)
+        evi.sweep(plan)
+        pairs = plan.states["greedy"].copy()
+        rows = np.array([region.best_row(int(pair), u) for pair in pairs])
+        unseen += int(region.is_free[pairs].sum())
+        expected = u.copy()
+        for _ in range(evi.EVALUATIONS):
+            expected = region.reward_upper[pairs] + rows @ expected
+            expected -= expected.min()
+        evi.evaluate(plan, True)
+        assert plan.u == pytest.approx(expected, abs=1e-9)
+    assert unseen > 20
 
 
 def test_widths_hold_the_balls():

@@ -36,16 +36,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar, Self, Unpack
+from typing import TYPE_CHECKING, Any, ClassVar, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
 from windage.agents.configuration import AgentOptions
 from windage.agents.optimistic.base import Explanation, OptimisticAgent, widening_of_pairs
-from windage.agents.optimistic.ucrl2 import Windowed, as_window
-from windage.agents.tuning import Budgets, chosen, tunings
-from windage.confidence import tuning
+from windage.agents.optimistic.ucrl2 import BudgetWindowed, as_window
 from windage.confidence.confidence import ConfidenceRegion, plan_arrays
 from windage.confidence.radii import Radii
 from windage.spaces import StateActions
@@ -208,7 +206,7 @@ class KLUCRL(OptimisticAgent):
         return float(radius[0])
 
 
-class SWKLUCRL(Windowed, KLUCRL):
+class SWKLUCRL(BudgetWindowed, KLUCRL):
     """KL-UCRL over the last W samples, with sets that hold under drift: no theorem.
 
     Parameters
@@ -230,8 +228,6 @@ class SWKLUCRL(Windowed, KLUCRL):
     """
 
     id: ClassVar[str] = "sw-kl-ucrl"
-    requires: ClassVar[tuple[str, ...]] = ("B_r", "B_p")
-    auto_tuned: ClassVar[tuple[str, ...]] = ("window",)
     covers_drift: ClassVar[bool | None] = None
     bound: ClassVar[str] = "none known; its sets hold under drift"
     source: ClassVar[str] = "KL-UCRL over a window"
@@ -247,17 +243,6 @@ class SWKLUCRL(Windowed, KLUCRL):
     ) -> None:
         self.window = as_window(window)
         super().__init__(space, horizon=horizon, drift=drift, **options)
-
-    @classmethod
-    def configured(
-        cls, space: StateActions, *, horizon: int, budgets: Budgets | None = None, **options: Any
-    ) -> Self:
-        """Return the agent for these options; `window` may be "tuned" or "oblivious"."""
-        word = options.get("window")
-        if word is None or isinstance(word, str):
-            best = chosen(word, "window", tunings(space, horizon, budgets))
-            options["window"] = tuning.as_window(best.window, horizon)
-        return cls(space, horizon=horizon, **options)
 
 
 class KLRegion(ConfidenceRegion):

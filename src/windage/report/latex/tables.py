@@ -54,6 +54,8 @@ _OF_AGENT: dict[str, tuple[str, ...]] = {
     "ucrl2b": ("fruit2020",),
     "ucrl3": ("bourel2020",),
     "sw-ucrl3": ("bourel2020",),
+    "kl-ucrl": ("filippi2010",),
+    "sw-kl-ucrl": ("filippi2010",),
     "psrl": ("osband2013", "ouyang2017"),
     "sw-psrl": ("osband2013", "ouyang2017"),
     "restarted-psrl": ("osband2013", "ouyang2017"),
