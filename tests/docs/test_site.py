@@ -30,7 +30,9 @@ def test_the_reference_has_every_public_name_and_says_something_of_it():
     for name, section in sections.items():
         prose = re.sub(r"```.*?```", "", section, flags=re.DOTALL)
         assert len(prose.split()) > 3, name
-    assert "wd.SWUCRL2CW(space, *, horizon, window, widening, delta=0.05" in text
+    assert re.search(
+        r"wd\.SWUCRL2CW\(space, \*, horizon, window, widening, boundary='start', delta=0\.05", text
+    )
     assert "| `.tuned(*, " not in text  # the first argument of a class method is not the class
     assert re.search(r"\| `\.tuned\(space, \*, horizon, reward_budget", text)
     assert "`run`: A full record" in sections["regret_terms"]
