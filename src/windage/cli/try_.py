@@ -88,7 +88,7 @@ def try_(
         *_alarms(learner),
         *([name, value] for name, value in labels.items()),
     ]
-    if prior_knowledge or getattr(learner, "told", ()):
+    if prior_knowledge or getattr(learner, "requires", ()):
         table.append(["given", listed(prior_knowledge)])
     print_table(["", f"T = {run.steps:,}, seed {seed}"], [*table, ["steps per second", speed]])
     if regret.total < 0:

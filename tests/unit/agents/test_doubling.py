@@ -202,7 +202,7 @@ def test_impossible_states_are_refused():
             wd.agents.restore(pack(bad), make_agent=MAKERS["diff-q"])
         assert caught.value.fix
 
-    for name in ("t", "since", "until", "phase", "earned", "episodes"):
+    for name in ("t", "since", "until", "earned", "episodes"):
         for wrong in ("x", None, -1, 0.5):
             refused({name: wrong})
     for values in ({"since": 24}, {"t": 49}, {"pending": None}, {"until": 10}):

@@ -48,8 +48,8 @@ class Loud(Plain):
 
     def act(self, s):
         if self.t == 7:
-            warn(f"odd parameter at t = 7, seed {self.seed}", wd.ParameterWarning, stacklevel=1)
-            warn(f"no guarantee at t = 7, seed {self.seed}", wd.GuaranteeWarning, stacklevel=1)
+            warn(f"odd parameter at t = 7, seed {self.seed}", wd.ParameterWarning)
+            warn(f"no guarantee at t = 7, seed {self.seed}", wd.GuaranteeWarning)
         return super().act(s)
 
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, ClassVar, Unpack
-
-from numpy.typing import NDArray
+from typing import ClassVar, Unpack
 
 from windage.adversarial import Exp3
 from windage.agents.bandits import SWUCB, warn_of_states
@@ -96,15 +94,6 @@ class BOB(Blockwise):
         reward = (earned * (H / steps) - self._scale.low * H) / self._scale.width
         most = 2.0 * H + 4.0 * math.sqrt(H * math.log(T / math.sqrt(H)))
         return 0.5 + reward / most
-
-    def _saved(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        values, arrays = super()._saved()
-        return values | {"arm": self.arm}, arrays
-
-    def _restored(self, values: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
-        super()._restored(values, arrays)
-        if values["arm"] != self.arm:
-            raise ValueError("arm")
 
     def _restored_runner(self, data: bytes, since: int) -> Agent:
         del since

@@ -116,15 +116,6 @@ class Doubling(Relay):
             raise _another(f"it was saved with other {blob.configuration['agent']!r} agents")
         return agent._continued(blob)
 
-    def _saved(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        values, arrays = super()._saved()
-        return values | {"phase": self.phase}, arrays
-
-    def _restored(self, values: dict[str, Any], arrays: dict[str, Any]) -> None:
-        super()._restored(values, arrays)
-        if values["phase"] != self.phase:
-            raise ValueError("phase")
-
     def _restored_runner(self, data: bytes, since: int) -> Agent:
         steps = self.first << (self._phase_at(since) - 1)
         due = self._made(min(steps, LAST_TIME))

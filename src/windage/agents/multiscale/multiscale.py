@@ -29,7 +29,7 @@ from windage.agents.episodes import RECENT, Episode, Episodes, larger_ring
 from windage.agents.multiscale.explanation import Forgetting, MultiScaleExplanation, explained
 from windage.agents.multiscale.windows import Weighing, WindowExperts, windows_for
 from windage.agents.reward_scale import Scale
-from windage.agents.state import array_like
+from windage.agents.state import take_back
 from windage.errors import InputError, StateError
 from windage.rng import key
 from windage.spaces import StateActions
@@ -223,8 +223,7 @@ class MultiScaleState:
             }
         )
         self._use_experts()
-        for name, mine in self.survivors().items():
-            mine[:] = array_like(mine, arrays, name)
+        take_back(self.survivors(), arrays)
         self._require_possible()
         self._logged_from = max(1, self.epochs)
         self.row[...] = tuple(values["epoch"])
@@ -264,8 +263,8 @@ class MultiScaleState:
             "policy": number == 0 or bool(home.all()),
             "samples": 0 <= samples <= kernel.times.size and 1 <= due <= self.t + kernel.every,
             "times": bool((np.diff(kernel.times[:samples], prepend=0) > 0).all()),
-            "u": bool(np.isfinite(kernel.estimate.u).all() and (kernel.estimate.u >= 0.0).all()),
-            "weights": bool(np.isfinite(kernel.samples).all() and (kernel.samples >= 0.0).all()),
+            "u": bool((kernel.estimate.u >= 0.0).all()),
+            "weights": bool((kernel.samples >= 0.0).all()),
             "allowed": bool(np.isin(pairs["allowed"], (0, 1)).all() and (allowed > 0).all()),
             "plays": bool((pairs["plays"] >= 0.0).all()) and pairs["plays"].sum() <= self.t,
             "limit": number == 0 or bool((pairs["limit"] >= 1.0).all()),
