@@ -123,7 +123,7 @@ def test_a_snapshot_that_replay_does_not_lead_to_is_a_problem(path, tmp_path, mo
     other = tmp_path / "other.journal"
     for place, make in ((path, swucrl), (other, lambda: swucrl(seed=5))):
         with wd.live.open(place, make()) as live, live.batch():
-            loop(live, 40)
+            loop(live, 80)
     ((theirs,),) = Journal(other).all("SELECT state FROM snapshots ORDER BY step DESC LIMIT 1")
     change(path, "UPDATE snapshots SET state = ? WHERE step > 40", theirs)
     assert any("not what replay leads to" in problem for problem in verify(path).problems)
