@@ -46,23 +46,24 @@ def measure() -> dict[str, float]:
     """Ratios of first runs to the smallest program, and seconds of all learners together."""
     bare = statistics.median(_cold(python(BARE)) for _ in range(REPEATS))
     figures = {"the smallest program, CPU seconds": bare}
-    versions = {"": None}
+    for steps in (2_000, 200_000):
+        for name in LEARNERS:
+            figures |= _tried(name, steps, bare, None)
+    figures["all learners, 2,000 steps each, CPU seconds"] = _cold(python(ALL.format(T=2_000)))
     if "WINDAGE_BEFORE" in os.environ:
-        versions[" before"] = os.environ["WINDAGE_BEFORE"]
-    for label, source in versions.items():
-        repeats = REPEATS if source is None else 1  # a minute each
-        for steps in (2_000, 200_000):
-            for name in LEARNERS:
-                command = [*_windage(), "try", "riverswim", name, "-T", str(steps)]
-                seconds = statistics.median(_cold(command, source) for _ in range(repeats))
-                what = f"try riverswim {name} -T {steps:,}{label}"
-                figures[f"{what}, CPU seconds"] = seconds
-                figures[f"{what} / the smallest program"] = seconds / bare
-        figures[f"all learners, 2,000 steps each{label}, CPU seconds"] = _cold(
-            python(ALL.format(T=2_000)), source
-        )
+        for name in LEARNERS:
+            figures |= _tried(name, 2_000, bare, os.environ["WINDAGE_BEFORE"])
     figures["windage compile, CPU seconds"] = _cold([*_windage(), "compile"])
     return figures
+
+
+def _tried(name: str, steps: int, bare: float, source: str | None) -> dict[str, float]:
+    """CPU seconds of a run from the command line, and their ratio to the smallest program's."""
+    command = [*_windage(), "try", "riverswim", name, "-T", str(steps)]
+    repeats = REPEATS if source is None else 1  # a minute each, before
+    seconds = statistics.median(_cold(command, source) for _ in range(repeats))
+    what = f"try riverswim {name} -T {steps:,}{'' if source is None else ', before'}"
+    return {f"{what}: CPU seconds": seconds, f"{what} / the smallest program": seconds / bare}
 
 
 def _windage() -> list[str]:
