@@ -23,8 +23,8 @@ def make(id, model, **options):
 
 def whole_table(agent):
     """What the agent plays at every t, one row a time."""
-    stretches = [agent._stretch(t) for t in range(1, agent.horizon + 1)]
-    return np.stack([table[t - first] for t, (first, table) in enumerate(stretches, 1)])
+    segments = [agent._segment(t) for t in range(1, agent.horizon + 1)]
+    return np.stack([table[t - first] for t, (first, table) in enumerate(segments, 1)])
 
 
 @pytest.fixture(params=BUILDERS, ids=str)

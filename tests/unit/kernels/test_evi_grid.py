@@ -91,8 +91,18 @@ def test_the_grid_holds_the_rows_and_nothing_of_before(density):
     held = [[(s, float(x)) for s, x in enumerate(lines.grid[:9, k]) if x != 0.0] for k in range(n)]
     assert held == [before[p] for p in lanes]
     evi.sweep(lines)
-    evi.evaluate(lines)
+    evi.evaluate(lines, True)
     assert rows_of(lines) == before
+
+
+def test_rows_come_back_from_grid_and_columns():
+    """Policies are evaluated by rows; a plan may have been gathered into one of the others."""
+    region = random_region(np.random.default_rng(3), 9, density=0.6)
+    for plan in both(region, np.zeros(9)):
+        before = rows_of(plan)
+        plan.rows["index"] = plan.rows["probability"] = -1
+        evi._fill_rows(plan)
+        assert rows_of(plan) == before
 
 
 def test_a_grid_is_for_rows_with_few_zeros():

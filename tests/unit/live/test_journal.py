@@ -125,7 +125,8 @@ def test_a_snapshot_that_replay_does_not_lead_to_is_a_problem(path, tmp_path, mo
         with wd.live.open(place, make()) as live, live.batch():
             loop(live, 80)
     ((theirs,),) = Journal(other).all("SELECT state FROM snapshots ORDER BY step DESC LIMIT 1")
-    change(path, "UPDATE snapshots SET state = ? WHERE step > 40", theirs)
+    newest = "(SELECT max(step) FROM snapshots)"
+    change(path, f"UPDATE snapshots SET state = ? WHERE step = {newest}", theirs)
     assert any("not what replay leads to" in problem for problem in verify(path).problems)
 
 
