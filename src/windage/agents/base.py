@@ -369,6 +369,7 @@ def _impossible() -> Iterator[None]:
 
 
 _CHUNK = 50  # steps that are played as plain Python before it is asked again whether to compile
+_SMALL = 2_000  # cells of (pair, next state); in larger models one plan may take seconds
 
 
 class KernelAgent(Agent):
@@ -441,19 +442,17 @@ class KernelAgent(Agent):
             loop, counting = rollout.play_counting, (every, block.census.before, counts)
         given = (self._kernel, float(self._scale.least), float(self._scale.most), model)
         kind = loop, type(model.noise)
-        if kind in self._compiled:
+        if kind in self._compiled or self.space.n_pairs * self.space.n_states > _SMALL:
             state, n, how = loop(*given, state, self.t, *block.columns, *counting)
             return int(state), n, how
         tier = Tier(loop, (*given, state, self.t, *block.columns, *counting))
         done, size, how, speed = 0, block.states.size, rollout.PLAYED, 0.0
         while done < size and how == rollout.PLAYED:
-            rest = (size - done) * speed
-            interprets = tier.interprets(rest)
+            interprets = tier.interprets((size - done) * speed)
             part = block.part(done, min(size, done + _CHUNK) if interprets else size)
+            play = tier if interprets else loop
             before = time.perf_counter()
-            state, n, how = tier(
-                *given, state, self.t + done, *part.columns, *counting, seconds=rest
-            )
+            state, n, how = play(*given, state, self.t + done, *part.columns, *counting)
             speed = (time.perf_counter() - before) / max(1, n)
             done += n
             if not interprets:
