@@ -128,7 +128,7 @@ def test_a_required_option_is_set(folder, capsys, monkeypatch):
     [
         ("mine:Nobody", "'mine' has no 'Nobody'. Fix: one of: Careful"),
         ("nowhere:A", "there is no module 'nowhere'"),
-        ("ucrl3", "no such choice: 'ucrl3'"),
+        ("ucrl5", "no such choice: 'ucrl5'"),
     ],
 )
 def test_what_is_no_agent_is_refused(folder, capsys, monkeypatch, place, said):

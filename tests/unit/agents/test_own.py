@@ -143,7 +143,7 @@ def test_installed_packages_offer_agents_by_entry_points(folder, monkeypatch):
         ("own_broken_here:A", "own_broken_here:A at line 2: .*SyntaxError"),
         ("own_failing_here:A", "own_failing_here.py:2: .*ZeroDivisionError"),
         ("own_needing_here:A", "ModuleNotFoundError: No module named 'a_module_nobody_has'"),
-        ("ucrl", "did you mean 'ucrl2'"),
+        ("ucrl", "did you mean 'ucrl"),
         (3, "no such choice: 3"),
     ],
 )

@@ -56,8 +56,8 @@ def agents(*tables, **more):
             "environments[0].file: is a list. Fix: write one",
         ),
         (
-            {"agents": [{"id": "ucrl3"}]},
-            "agents[0].id: no such choice: 'ucrl3'. Fix: did you mean 'ucrl2'?",
+            {"agents": [{"id": "ucrl5"}]},
+            "agents[0].id: no such choice: 'ucrl5'. Fix: did you mean 'ucrl3'?",
         ),
         ({"environments": [{"id": "riversim"}]}, "environments[0].id: no such choice: 'riversim'"),
         (
