@@ -41,7 +41,7 @@ from numba.core.registry import CPUDispatcher
 from numba.core.runtime.nrt import rtsys
 from numba.core.sigutils import normalize_signature
 
-PATIENCE = float(os.environ.get("WINDAGE_PATIENCE", "1"))
+PATIENCE = float(os.environ.get("WINDAGE_PATIENCE", "2"))
 """Seconds of plain Python that are spent on a kernel rather than several on compiling it."""
 
 _OPTIONS: dict[str, Any] = {
