@@ -25,7 +25,7 @@ from windage.agents.reward_scale import LARGEST, Scale
 from windage.agents.state import Blob, pack, take_back, unpack
 from windage.agents.tuning import Budgets, is_left_open
 from windage.agents.warning_capture import quietly
-from windage.errors import CallOrderError, HorizonReached, InputError, StateError
+from windage.errors import CallOrderError, HorizonReached, InputError, NotConverged, StateError
 from windage.spaces import StateActions, as_space
 from windage.validation import as_horizon, as_integer, as_range, as_seed
 
@@ -396,7 +396,8 @@ class KernelAgent(Agent):
         """Warn of the steps with these rewards, which were just learned from."""
 
     def _not_converged(self) -> Exception:
-        raise NotImplementedError
+        """Return what to raise if `act` gave no pair; agents with EVI say how far it came."""
+        return NotConverged("planning failed", field="act", fix="report it with the agent's state")
 
     def _choose(self, state: int) -> int:
         from windage.kernels.rollout import decide
