@@ -23,8 +23,10 @@ import functools
 import hashlib
 import math
 import os
+import pickle
 import threading
 import time
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from types import FunctionType
@@ -222,6 +224,9 @@ def _sources() -> str:
     return hashlib.sha256(b"\0".join(texts)).hexdigest()
 
 
+_DIGEST = hashlib.sha256().digest_size
+
+
 class _Files(IndexDataCacheFile):
     """Numba's files of one kernel, with data files that are named by what they hold.
 
@@ -229,13 +234,27 @@ class _Files(IndexDataCacheFile):
     signatures the same number, and whichever index is written last, one of them may load the code
     of the other. Here data never changes under its name, and is there before the index says so: an
     entry lost to a process that wrote at the same time is compiled again, and no more than that.
+    So is a damaged one: data begins with its digest, since code that is not whole cannot be run.
     """
 
     def _load_index(self) -> Any:
         try:
-            return super()._load_index()
-        except Exception:  # of other sources: it may name classes that are gone
+            entries = super()._load_index()
+        except Exception:  # damaged, or of other sources: it may name classes that are gone
             return {}
+        return entries if isinstance(entries, dict) else {}
+
+    def _save_data(self, name: str, data: Any) -> None:
+        code = self._dump(data)
+        with self._open_for_write(self._data_path(name)) as file:
+            file.write(hashlib.sha256(code).digest() + code)
+
+    def _load_data(self, name: str) -> Any:
+        content = Path(self._data_path(name)).read_bytes()
+        digest, code = content[:_DIGEST], content[_DIGEST:]
+        if hashlib.sha256(code).digest() != digest:
+            raise OSError("damaged")  # to numba a file that is gone: it compiles again
+        return pickle.loads(code)  # noqa: S301 - numba's own files, as it reads them
 
     def save(self, key: Any, data: Any) -> None:
         """Keep data under a key."""
@@ -260,6 +279,14 @@ class _Cache(FunctionCache):
 
     def _index_key(self, sig: Any, codegen: Any) -> tuple[Any, ...]:
         return (*super()._index_key(sig, codegen), _sources())
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """Keep compiled code; where it cannot be kept it is used all the same."""
+        try:
+            super().save_overload(sig, data)
+        except OSError as err:
+            message = f"compiled code cannot be kept ({err}): the next process compiles it again"
+            warnings.warn(message, RuntimeWarning, stacklevel=2)
 
 
 _OFF = bool(config.DISABLE_JIT)  # type: ignore[attr-defined]

@@ -190,6 +190,28 @@ def test_an_index_that_names_a_class_that_is_no_more_is_a_new_one(
     assert files.load("b") == 3
 
 
+@pytest.mark.parametrize("ending", ["nbi", "nbc"])
+@pytest.mark.parametrize("damage", ["cut", "empty", "junk", "flipped", "a folder"])
+def test_damaged_files_are_made_anew(tmp_path: Path, ending: str, damage: str) -> None:
+    files = _Files(str(tmp_path), "kernel", "stamp")
+    files.save("key", b"code" * 100)
+    (path,) = tmp_path.glob(f"*.{ending}")
+    whole = path.read_bytes()
+    path.unlink()
+    if damage == "a folder":
+        path.mkdir()
+        assert files.load("key") is None
+        return
+    middle = len(whole) // 2
+    flipped = whole[:middle] + bytes([whole[middle] ^ 1]) + whole[middle + 1 :]
+    path.write_bytes(
+        {"cut": whole[:middle], "empty": b"", "junk": b"junk\n" * 99, "flipped": flipped}[damage]
+    )
+    assert files.load("key") is None
+    files.save("key", b"code" * 100)
+    assert files.load("key") == b"code" * 100
+
+
 def _twice(x: Any) -> Any:
     return 2 * x
 
@@ -200,6 +222,14 @@ def cached_in(kernel: Any, place: Path) -> Any:
     kernel._cache._cache_file._cache_path = str(place)
     kernel._cache._cache_file._index_path = str(place / "index.nbi")
     return kernel
+
+
+@pytest.mark.skipif("NUMBA_DISABLE_JIT" in os.environ, reason="nothing is compiled")
+def test_code_that_cannot_be_kept_is_used_all_the_same(tmp_path: Path) -> None:
+    kernel = cached_in(compiled(_twice), tmp_path)
+    (tmp_path / "index.nbi").mkdir()
+    with pytest.warns(RuntimeWarning, match="compiled code cannot be kept"):
+        assert kernel(3) == 6
 
 
 @pytest.mark.skipif("NUMBA_DISABLE_JIT" in os.environ, reason="nothing is compiled")
