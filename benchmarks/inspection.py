@@ -15,9 +15,8 @@ from pathlib import Path
 import numpy as np
 
 import windage as wd
-from windage.logs.changepoints import segment
 from windage.logs.counts import BlockCounts, count_blocks
-from windage.logs.drift_tests import ALPHA, budgets, half_tests
+from windage.logs.drift_tests import ALPHA, budgets, half_tests, segment
 
 STEPS = 100_000
 STILL = 200

@@ -141,7 +141,7 @@ def _print_agent(report: Status, agent: AgentStatus) -> None:
 
 
 def _print_alarms(agent: AgentStatus) -> None:
-    from windage.live.drift_test import DELTA
+    from windage.live.views import DELTA
 
     if not agent.alarms:
         print("no drift beyond chance in the last outcomes of any pair")

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from windage.live.config import Decision, Receipt
 from windage.live.explain import explain
 from windage.live.maintenance import verify
 from windage.live.salvage import recover
 from windage.live.session import Fleet, Session, open  # noqa: A004
-from windage.live.types import Decision, Receipt
 from windage.live.views import export, status, to_frame
 
 __all__ = [

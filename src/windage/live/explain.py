@@ -9,10 +9,10 @@ from windage.agents import Doubling
 from windage.agents.meta.delegating import Relay
 from windage.agents.optimistic.base import ActionReport, Explanation
 from windage.errors import InputError
+from windage.live.config import Units
 from windage.live.history import LiveAgent, agent_at, agent_records, decision_event, named_record
 from windage.live.journal import Journal
 from windage.live.schema import DECIDED, Event
-from windage.live.types import Units
 from windage.live.views import timestamp
 from windage.validation import as_integer
 

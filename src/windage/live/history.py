@@ -22,16 +22,16 @@ from windage.errors import CallOrderError, InputError, StateError
 from windage.live.config import (
     AgentMaker,
     Created,
+    Decision,
     Made,
     SavedAgent,
     Switched,
+    Units,
     class_of,
     decode_body,
 )
-from windage.live.errors import damaged
 from windage.live.journal import Journal, Writer
-from windage.live.schema import CONFIGURED, CREATED, DECIDED, EXPIRED, OBSERVED, Event
-from windage.live.types import Decision, Units
+from windage.live.schema import CONFIGURED, CREATED, DECIDED, EXPIRED, OBSERVED, Event, damaged
 from windage.spaces import StateActions
 from windage.validation import as_choice
 

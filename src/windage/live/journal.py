@@ -19,7 +19,6 @@ from urllib.parse import quote
 
 from windage.atomic_io import as_path
 from windage.errors import JournalError
-from windage.live.errors import damaged, other_format, unreadable, unwritable
 from windage.live.lockfile import Head, LockFile, beside, digest_of, read_head
 from windage.live.schema import (
     APPLICATION_ID,
@@ -29,7 +28,11 @@ from windage.live.schema import (
     PAGE,
     ROOT,
     Event,
+    damaged,
     make_tables,
+    other_format,
+    unreadable,
+    unwritable,
 )
 
 __all__ = ["Journal", "Resettable", "Writer", "end_of_chain"]

@@ -17,7 +17,7 @@ from pathlib import Path
 import msgspec
 
 from windage.errors import JournalError
-from windage.live.errors import UnwritableError
+from windage.live.schema import UnwritableError
 
 __all__ = ["Head", "LockFile", "beside", "digest_of", "head_path", "read_head", "writer_of"]
 

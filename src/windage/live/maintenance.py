@@ -16,7 +16,6 @@ from windage.agents.replay import replay
 from windage.atomic_io import as_path
 from windage.errors import CallOrderError, InputError, JournalError, WindageError
 from windage.live.config import Switched, differences, save
-from windage.live.errors import UnknownAgentError, damaged
 from windage.live.history import (
     AgentRecord,
     History,
@@ -28,6 +27,7 @@ from windage.live.history import (
 )
 from windage.live.journal import Journal
 from windage.live.lockfile import digest_of, head_path, read_head
+from windage.live.schema import UnknownAgentError, damaged
 
 __all__ = ["Rehearsal", "Verification", "rehearse", "require_settled", "verify"]
 

@@ -26,7 +26,6 @@ from typing import Any, NamedTuple
 
 from windage.atomic_io import as_path
 from windage.errors import InputError, JournalError
-from windage.live.errors import other_format
 from windage.live.journal import Writer
 from windage.live.lockfile import Head, beside, head_path, read_head
 from windage.live.schema import (
@@ -38,6 +37,7 @@ from windage.live.schema import (
     PAGE,
     ROOT,
     Event,
+    other_format,
 )
 
 __all__ = ["Recovery", "recover"]

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from windage.errors import InputError
-from windage.logs.changepoints import Segmentation, segment
 from windage.logs.counts import BlockCounts, count_blocks
 from windage.logs.drift_tests import (
     ALPHA,
@@ -16,9 +15,11 @@ from windage.logs.drift_tests import (
     Drift,
     Estimate,
     HalfTests,
+    Segmentation,
     budgets,
     finest,
     half_tests,
+    segment,
 )
 from windage.logs.fitting import Fit, fit
 from windage.logs.log import Log

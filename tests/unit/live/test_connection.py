@@ -6,10 +6,10 @@ import pytest
 
 import windage as wd
 from tests.live_loops import SPACE, loop, outcome, swucrl, twin_loop
-from windage.live.errors import unwritable
 from windage.live.journal import Writer
 from windage.live.lockfile import head_path
 from windage.live.maintenance import verify
+from windage.live.schema import unwritable
 
 RULE = [1, 2, 0]
 

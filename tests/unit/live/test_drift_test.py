@@ -9,9 +9,9 @@ import pytest
 from scipy import integrate
 
 from tests.live_loops import SPACE
-from windage.live.drift_test import DELTA, drift_alarms
+from windage.live.config import Units
 from windage.live.history import History
-from windage.live.types import Units
+from windage.live.views import DELTA, drift_alarms
 
 PLAIN = Units(None, "profit", (0.0, 1.0))
 

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import windage as wd
-from windage.logs import csv_scan as scanning
-from windage.logs.csv_scan import lines_of, scan
+from windage.logs import reader as scanning
+from windage.logs.reader import lines_of, scan
 
 HEADER = b"t,state,action,reward,next_state"
 

@@ -11,9 +11,8 @@ from scipy.stats import chi2, chi2_contingency
 import windage as wd
 from tests.conftest import RELIABILITY
 from windage.logs import Log
-from windage.logs.changepoints import segment
 from windage.logs.counts import count_blocks
-from windage.logs.drift_tests import LEAST_STEPS, budgets, half_tests
+from windage.logs.drift_tests import LEAST_STEPS, budgets, half_tests, segment
 from windage.logs.fitting import fit
 from windage.logs.inspection import NO_REGRET
 
