@@ -13,16 +13,28 @@ from typing import BinaryIO
 
 from windage.errors import InputError
 
-__all__ = ["as_path", "make_folder", "target_of", "unreadable", "unwritable", "write_whole"]
+__all__ = [
+    "as_path",
+    "make_folder",
+    "require_no_link",
+    "target_of",
+    "unreadable",
+    "unwritable",
+    "write_whole",
+]
 
 
 def write_whole(
-    path: str | Path, write: Callable[[BinaryIO], object], *, make_folder: bool = False
+    path: str | Path,
+    write: Callable[[BinaryIO], object],
+    *,
+    make_folder: bool = False,
+    follow: bool = True,
 ) -> None:
     """Call `write` with an open file; a reader finds all of it, or what was there before.
 
     A new file has the permissions that the process gives its files (its umask); one that is
-    replaced keeps its own. A link is followed.
+    replaced keeps its own.
 
     Parameters
     ----------
@@ -32,6 +44,8 @@ def write_whole(
         Writes the content to the binary file it is given.
     make_folder
         Make the folder if there is none.
+    follow
+        Whether a link is followed; if not, it is refused.
 
     Raises
     ------
@@ -48,6 +62,8 @@ def write_whole(
     """
     named = as_path(path)
     try:
+        if not follow:
+            require_no_link(named)
         target = named.resolve()
         before = target.stat() if target.exists() else None
         if before is not None and not stat.S_ISREG(before.st_mode):
@@ -89,6 +105,22 @@ def make_folder(path: Path) -> None:
             _settle(path.parent)
     except OSError as err:
         raise unwritable(path, err) from None
+
+
+def require_no_link(path: Path) -> None:
+    """Refuse a symbolic link: writing to it would change what it leads to.
+
+    Raises
+    ------
+    InputError
+        It is one.
+    """
+    if path.is_symlink():
+        raise InputError(
+            f"is a link to {path.readlink()}, which would be written to",
+            field=str(path),
+            fix="remove the link, or put the file itself there",
+        )
 
 
 def as_path(path: object, field: str = "path") -> Path:

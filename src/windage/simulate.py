@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,7 +64,8 @@ def run(
         The state the first step starts in. If not given: 0 at t = 1, afterwards where the agent
         stands.
     steps
-        How many steps to play; up to the horizon if not given.
+        How many steps to play; up to the horizon if not given. An agent whose own horizon is
+        shorter must be given them: its run would end before the problem does.
     record
         "full", an integer k for every k-th step, or "totals".
     progress
@@ -226,7 +227,7 @@ def time_of(agent: Player) -> int:
         It counts from 0, or backwards: where it stands cannot be told.
     """
     t = getattr(agent, "t", 1)
-    if isinstance(t, bool) or not isinstance(t, (int, np.integer)):
+    if not _is_integer(t):
         return 1  # something else of that name
     if t < 1:
         raise InputError(
@@ -237,17 +238,33 @@ def time_of(agent: Player) -> int:
     return int(t)
 
 
+def _is_integer(value: object) -> TypeGuard[int]:
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+
+
 def _steps_to_play(
     problem: DriftingMDP | Problem, agent: Player, first: int, steps: int | None
 ) -> int:
     horizon = as_integer(problem.horizon, "problem.horizon", low=1, high=LAST_TIME)
-    left = min(horizon, getattr(agent, "horizon", horizon)) - first + 1
+    own = getattr(agent, "horizon", None)
+    last = min(horizon, own) if _is_integer(own) else horizon
+    left = last - first + 1
     if left <= 0:
         raise HorizonReached(
-            f"the agent is at t = {first}, the horizon is {first + left - 1}",
+            f"the agent is at t = {first}, the horizon is {last}",
             fix="make a new agent, or a problem with a larger horizon",
         )
     if steps is None:
+        if last < horizon:
+            raise InputError(
+                f"the agent's horizon is {last:,}, the problem's {horizon:,}: the run would end "
+                f"after {left:,} steps",
+                field="agent.horizon",
+                where=f"t={last}",
+                fix=f"make the agent with horizon={horizon}, or pass steps={left} to stop there"
+                if isinstance(agent, Agent)
+                else f"pass steps={left}, or rename the attribute if it is no last time",
+            )
         return left
     n = as_integer(steps, "steps", low=1)
     if n > left:

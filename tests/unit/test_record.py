@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import windage as wd
+from tests.runs import Slow
 
 
 @pytest.fixture(scope="module")
@@ -43,13 +44,31 @@ def test_mean_rewards_are_those_of_the_model(model):
         assert run.mean_rewards[t - 1] == pytest.approx(model.at(t).rewards[pair], abs=1e-15)
 
 
-def test_a_run_ends_with_the_agent(model):
+def test_an_agent_with_a_shorter_horizon_is_not_cut_short_in_silence(model):
+    """Its regret would be that of another problem; steps= says that this is meant."""
     agent = _agent(model, horizon=123)
-    assert wd.run(model, agent, seed=1).last == 123
+    message = "agent.horizon at t=123: the agent's horizon is 123, the problem's 400"
+    with pytest.raises(wd.InputError, match=message + ".*horizon=400, or pass steps=123 to stop"):
+        wd.run(model, agent, seed=1)
+    assert agent.t == 1
+    assert wd.run(model, agent, seed=1, steps=23).last == 23
+    with pytest.raises(wd.InputError, match="would end after 100 steps"):
+        wd.run(model, agent, seed=1)
+    assert wd.run(model, agent, seed=1, steps=100).last == 123
     with pytest.raises(wd.HorizonReached, match="123"):
         wd.run(model, agent, seed=1)
     with pytest.raises(wd.InputError, match="pass the horizon"):
         wd.run(model, _agent(model, horizon=123), seed=1, steps=124)
+
+
+def test_a_class_of_ones_own_may_call_something_else_its_horizon(model):
+    class Looking(Slow):
+        horizon = None
+
+    assert wd.run(model, Looking(_agent(model)), seed=1).last == 400
+    Looking.horizon = 10
+    with pytest.raises(wd.InputError, match="after 10 steps. Fix: .*rename the attribute"):
+        wd.run(model, Looking(_agent(model)), seed=1)
 
 
 def test_a_run_ends_with_the_problem(model):

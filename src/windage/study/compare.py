@@ -19,13 +19,14 @@ from numpy.typing import NDArray
 
 from windage.errors import InputError
 from windage.study import stats
-from windage.study.stats import Interval, Paired
+from windage.study.stats import Better, Interval, Paired
 from windage.validation import as_choice
 
 __all__ = [
     "RULE",
     "AgentComparison",
     "AgentSummary",
+    "better",
     "comparisons",
     "corrected",
     "informed",
@@ -41,6 +42,8 @@ RULE = (
 
 MEASURES = ("regret", "observed_regret", "share", "total_reward", "total_mean_reward")
 """Columns that can be compared. Of regret less is better, of the others more."""
+
+_LESS_IS_BETTER = ("regret", "observed_regret")
 
 Scores = Mapping[int, float]
 """The results of one agent, by seed."""
@@ -64,7 +67,8 @@ class AgentComparison:
     Attributes
     ----------
     paired
-        Mean of (first - second) with its interval, and the p-value of no difference.
+        Mean of (first - second) with its interval, the p-value of no difference, and on how many
+        seeds the first one is better: of regret, has less.
     adjusted
         The p-value corrected for all pairs of agents in the environment, by Holm's rule.
     """
@@ -121,11 +125,21 @@ def comparisons(
         for pair, adjusted in corrected(scores).items():
             if baseline is None or baseline in pair:
                 first, second = reversed(pair) if pair[0] == baseline else pair
-                paired = stats.paired(*_shared(scores[first], scores[second]), level)
+                both = _shared(scores[first], scores[second])
+                paired = stats.paired(*both, level, better=better(by))
                 compared.append(
                     AgentComparison(environment, horizon, first, second, paired, adjusted)
                 )
     return compared
+
+
+def better(column: str) -> Better:
+    """Return whether more of a measure is better, or less.
+
+    >>> better("regret"), better("share")
+    ('less', 'more')
+    """
+    return "less" if column in _LESS_IS_BETTER else "more"
 
 
 def informed(told: Iterable[str]) -> bool:

@@ -14,14 +14,17 @@ import functools
 import hashlib
 import inspect
 import json
-from collections.abc import Callable, Iterable
+import weakref
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import msgspec
+import numpy as np
 
 from windage import agents, envs
 from windage.agents import plugins
+from windage.confidence.radii import Radii
 from windage.errors import InputError, StateError, WindageError
 from windage.models import DriftingMDP
 from windage.models.files import fingerprint, load
@@ -35,6 +38,8 @@ __all__ = [
     "AgentConfig",
     "EnvironmentConfig",
     "agent_parameters",
+    "changed",
+    "current_digest",
     "environment_class",
     "environment_parameters",
     "file_environment",
@@ -42,6 +47,7 @@ __all__ = [
     "source_digest",
     "tuned",
     "versioned",
+    "with_defaults",
 ]
 
 FORMAT = 2
@@ -100,7 +106,8 @@ class AgentConfig(msgspec.Struct, frozen=True):
     id
         As in `windage agents`, or `module:Class`.
     parameters
-        All but the space, the horizon and the seed.
+        All but the space, the horizon and the seed, those at their defaults included; a default
+        that is no plain data, such as a function, is its name.
     digest
         Of the source of a module.
     told
@@ -131,7 +138,8 @@ class AgentConfig(msgspec.Struct, frozen=True):
         kind = _agent_class(self.id, "agent")
         _require_same_source(kind, self.id, self.digest)
         if plugins.is_own(kind):
-            return plugins.build(kind, _own_arguments(kind, environment, seed), self.parameters)
+            options = changed(agent_parameters(self.id, "agent"), self.parameters)
+            return plugins.build(kind, _own_arguments(kind, environment, seed), options)
         options = self.parameters | {"horizon": environment.horizon, "seed": seed}
         if "problem" in agents.parameters(kind):
             options["problem"] = environment
@@ -148,12 +156,13 @@ def tuned(
     The agent is built once on the way, so what it refuses is refused here.
     """
     kind = _agent_class(id, "id")
-    digest = "" if kind.__module__.startswith("windage.") else source_digest(kind)
+    digest = "" if kind.__module__.startswith("windage.") else current_digest(kind, id)
     if plugins.is_own(kind):
         arguments = _own_arguments(kind, environment, 0)
         time_of(plugins.build(kind, arguments, options))
         given = {name: arguments.get(name) for name in ("budgets", "diameter")}
-        return AgentConfig(id, options, digest, _told(kind, given))
+        parameters = with_defaults(agent_parameters(id, "id"), options)
+        return AgentConfig(id, parameters, digest, _told(kind, given))
     model = environment if isinstance(environment, DriftingMDP) else None
     facts = {} if model is None else agents.facts(kind, model, **options)
     horizon = environment.horizon
@@ -223,8 +232,73 @@ def versioned(id: str) -> str:  # noqa: A002
     return id if ":" in id else envs.get(id).id
 
 
+def with_defaults(known: Mapping[str, Any], given: dict[str, Any]) -> dict[str, Any]:
+    """Return all parameters of a class of the user's as plain data, the given ones first.
+
+    >>> with_defaults({"rate": 0.5, "depth": 3, "rule": max}, {"depth": 4})
+    {'depth': 4, 'rate': 0.5, 'rule': 'builtins:max'}
+    """
+    rest = {n: v for n, v in known.items() if n not in given and v is not inspect.Parameter.empty}
+    return given | {name: _plain(value) for name, value in rest.items()}
+
+
+def changed(known: Mapping[str, Any], parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the parameters that are not at the defaults of a class of the user's.
+
+    >>> changed({"rate": 0.5, "depth": 3}, {"depth": 4, "rate": 0.5})
+    {'depth': 4}
+    """
+    return {
+        name: value
+        for name, value in parameters.items()
+        if name not in known or json.dumps(value) != json.dumps(_plain(known[name]))
+    }
+
+
+def _plain(value: Any) -> Any:
+    """Return a default as JSON has it; what JSON has not is named."""
+    try:
+        return json.loads(json.dumps(value, default=_named_value, allow_nan=False))
+    except (TypeError, ValueError):  # keys that are no texts; infinity
+        return str(value) if isinstance(value, float) else _named_value(value)
+
+
+def _named_value(value: Any) -> Any:
+    """Return numbers of NumPy as plain ones, all else as its name, without its address."""
+    if isinstance(value, (np.ndarray, np.generic)):
+        return value.tolist()
+    if isinstance(value, Radii):
+        return value.spec()
+    kind = value if hasattr(value, "__qualname__") else type(value)
+    return f"{kind.__module__}:{kind.__qualname__}"
+
+
+_loaded: weakref.WeakKeyDictionary[Any, str] = weakref.WeakKeyDictionary()
+
+
 def source_digest(kind: Any) -> str:
-    """Return a hash of the file a class stands in: another text may be another agent."""
+    """Return a hash of the file a class stands in, as it was when the class was first asked for.
+
+    Another text may be another agent; but a class that was loaded does not change with its file.
+    """
+    try:
+        return _loaded.setdefault(kind, _digest(kind))
+    except TypeError:  # an object that cannot be hashed, or referred to weakly
+        return _digest(kind)
+
+
+def current_digest(kind: Any, field: str) -> str:
+    """Return the hash of a class's file, or refuse a class that was loaded from another text."""
+    if (loaded := source_digest(kind)) != _digest(kind):
+        raise InputError(
+            f"{inspect.getsourcefile(kind)} was changed after Python had loaded it",
+            field=field,
+            fix="start Python again, or importlib.reload its module",
+        )
+    return loaded
+
+
+def _digest(kind: Any) -> str:
     try:
         file = inspect.getsourcefile(kind)
         text = Path(file).read_bytes() if file else b""
@@ -249,10 +323,17 @@ def _require_same_source(kind: Any, id: str, digest: str) -> None:  # noqa: A002
     """Refuse to run other source than the study was planned with."""
     if digest and source_digest(kind) != digest:
         raise StateError(
-            "its source is not the one the study was started with",
+            f"{inspect.getsourcefile(kind)} is not the file that the study was planned with: it "
+            "was edited since, or this machine has another copy",
             field=id,
-            fix="give all workers the same file, and start the study again",
+            fix=_PLAN_AGAIN,
         )
+
+
+_PLAN_AGAIN = (
+    "run the study again, which makes its runs anew; workers of a cluster must have the same file, "
+    "and be started again after an edit"
+)
 
 
 _own_models: dict[str, DriftingMDP] = {}
@@ -263,7 +344,8 @@ def _build_own(config: EnvironmentConfig) -> DriftingMDP | Problem:
     if config.key not in _own_models:
         kind = environment_class(config.id, "environment")
         _require_same_source(kind, config.id, config.digest)
-        environment: DriftingMDP | Problem = kind(**config.parameters)
+        known = environment_parameters(config.id, "environment")
+        environment: DriftingMDP | Problem = kind(**changed(known, config.parameters))
         if not isinstance(environment, DriftingMDP):
             return environment
         _own_models[config.key] = environment
@@ -280,9 +362,10 @@ def _load(path: str, digest: str) -> DriftingMDP:
     model = load(path)
     if fingerprint(model) != digest:
         raise StateError(
-            "holds another model than when the study was started",
+            "holds another model than when the study was planned: it was written anew since, or "
+            "this machine has another copy",
             field=path,
-            fix="give all workers the same file, and start the study again",
+            fix=_PLAN_AGAIN,
         )
     return model
 

@@ -20,7 +20,7 @@ import polars as pl
 
 from windage.errors import InputError, StateError
 from windage.study import schema, stats
-from windage.study.compare import measure
+from windage.study.compare import better, measure
 from windage.study.configs import AgentConfig, EnvironmentConfig, hash_of
 from windage.study.manifest import Manifest, version_changes
 from windage.study.stats import Paired
@@ -169,7 +169,8 @@ def diff(
             apart.append(matched)
         else:
             before = [runs[seed].score for seed in seeds]
-            paired = stats.paired([other_runs[seed].score for seed in seeds], before, level)
+            after = [other_runs[seed].score for seed in seeds]
+            paired = stats.paired(after, before, level, better=better(by))
             same = sum(_same_result(stores, runs[seed].key, other_runs[seed].key) for seed in seeds)
             compared.append((matched, float(np.mean(before)), paired, same))
     if shared and not compared:

@@ -9,14 +9,18 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
+from msgspec import Meta
 
 from windage.errors import StateError
 from windage.study.configs import FORMAT, AgentConfig, EnvironmentConfig
 
 __all__ = ["Manifest", "ManifestRun", "OtherFormatError", "decode", "encode", "version_changes"]
+
+
+_Key = Annotated[str, Meta(pattern="^[0-9a-f]{32}$")]  # it names a file
 
 
 class ManifestRun(msgspec.Struct, frozen=True):
@@ -34,14 +38,14 @@ class ManifestRun(msgspec.Struct, frozen=True):
         The key of the oracle it is measured by; None: it is measured by its reward only.
     """
 
-    key: str
+    key: _Key
     environment: str
     agent: str
-    horizon: int
-    seed: int
-    environment_index: int = msgspec.field(name="world")
-    agent_index: int = msgspec.field(name="player")
-    oracle: str | None
+    horizon: Annotated[int, Meta(ge=1)]
+    seed: Annotated[int, Meta(ge=0)]
+    environment_index: Annotated[int, Meta(ge=0)] = msgspec.field(name="world")
+    agent_index: Annotated[int, Meta(ge=0)] = msgspec.field(name="player")
+    oracle: _Key | None
 
     def __str__(self) -> str:
         return f"{self.agent} on {self.environment}, T = {self.horizon:,}, seed {self.seed}"
@@ -69,7 +73,7 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     runs
         The runs that are asked for, in order.
     checksum
-        Of all the rest; empty if it was written before there were any.
+        Of all the rest; without one a manifest is refused.
     """
 
     windage_study: int
@@ -117,8 +121,17 @@ def decode(data: bytes, path: Path) -> Manifest:
                 fix="use the version of windage that wrote it, or run the study again",
             )
         manifest = msgspec.json.decode(data, type=Manifest)
-        if manifest.checksum not in ("", _checksum(manifest)):
-            raise msgspec.DecodeError("its checksum is wrong")
+        if manifest.checksum != _checksum(manifest):
+            raise msgspec.DecodeError(
+                f"its checksum is {'wrong' if manifest.checksum else 'empty'}"
+            )
+        for i, run in enumerate(manifest.runs):
+            for name, index, known in (
+                ("world", run.environment_index, manifest.environments),
+                ("player", run.agent_index, manifest.agents),
+            ):
+                if index >= len(known):
+                    raise msgspec.DecodeError(f"runs[{i}].{name} is {index:,} of {len(known):,}")
     except (msgspec.DecodeError, UnicodeDecodeError) as err:
         raise StateError(
             f"cannot be read ({err})",

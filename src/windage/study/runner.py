@@ -16,6 +16,7 @@ import msgspec
 from windage import envs, errors
 from windage.agents.base import Agent
 from windage.agents.warning_capture import listening
+from windage.atomic_io import as_path
 from windage.errors import StateError, WindageError
 from windage.models import DriftingMDP
 from windage.simulate import run as run_agent
@@ -121,9 +122,11 @@ def run_study(
     open_pool = executors.opener(executor, workers, scheduler)
     status = StudyStatus()
     progress(status)
-    expansion = expand(spec)
-    with Store.opened(folder) as store:
-        return _Session(store, expansion, status, progress).run(open_pool)
+    place = as_path(folder, "folder").absolute()
+    with contextlib.chdir("."):  # and back to it: agents may leave
+        expansion = expand(spec)
+        with Store.opened(place) as store:
+            return _Session(store, expansion, status, progress).run(open_pool)
 
 
 class _Session:

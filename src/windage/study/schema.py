@@ -34,7 +34,7 @@ from windage.models.gains import GainCurve
 from windage.recording import Run
 from windage.regret import rounding
 from windage.simulators import Problem
-from windage.study.configs import FILE, AgentConfig, EnvironmentConfig
+from windage.study.configs import FILE, AgentConfig, EnvironmentConfig, agent_parameters, changed
 
 __all__ = [
     "ORACLE",
@@ -421,15 +421,18 @@ def _diameter_bound(environment: EnvironmentConfig) -> float | None:
 
 def _variant(done: FinishedRun) -> str | None:
     """Return the parameters that differ from their defaults and have no column of their own."""
-    if not isinstance(done.learner, Agent):
-        return None
     parameters = _short(done.agent.parameters)
-    parts = [
-        f"{name} {_word(parameters[name])}"
-        for name, default in _defaults(type(done.learner)).items()
-        if name in parameters and parameters[name] != default
-    ]
-    return ", ".join(parts) or None
+    if isinstance(done.learner, Agent):
+        known = _defaults(type(done.learner))
+        names = [n for n in known if n in parameters and parameters[n] != known[n]]
+    else:
+        shown = {"window": int, "widening": float, "delta": float}
+        names = [
+            name
+            for name in changed(agent_parameters(done.agent.id, "agent"), done.agent.parameters)
+            if name not in shown or done.setting(name, shown[name]) is None
+        ]
+    return ", ".join(f"{name} {_word(parameters[name])}" for name in names) or None
 
 
 @functools.cache

@@ -248,8 +248,9 @@ def _environments(
             parameters = known | given | ({} if T is None else {"horizon": T})
             digest = ""
             if ":" in id:
-                digest = configs.source_digest(configs.environment_class(id, place))
-                parameters = given | ({} if T is None else {"horizon": T})
+                digest = configs.current_digest(configs.environment_class(id, place), place)
+                given |= {} if T is None else {"horizon": T}
+                parameters = configs.with_defaults(known, given)
             config = EnvironmentConfig(configs.versioned(id), parameters, digest)
             environments.append((entry, config, oracle))
     return environments

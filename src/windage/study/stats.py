@@ -17,6 +17,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -46,6 +47,8 @@ __all__ = [
 ]
 
 Reals = NDArray[np.float64]
+
+Better = Literal["more", "less"]
 
 RESAMPLES = 10_000
 """How often seeds are drawn anew for an interval."""
@@ -85,7 +88,9 @@ class Paired:
     difference
         Mean of (first - second), with its interval.
     wins, ties
-        On how many seeds the first one is larger, and on how many both are equal.
+        On how many seeds the first one is better, and on how many both are equal.
+    better
+        Which values are better: "more", or "less" as of regret.
     p_value
         Of the hypothesis that signs of the differences are a coin's: no difference at all.
     """
@@ -95,6 +100,7 @@ class Paired:
     wins: int
     ties: int
     p_value: float
+    better: Better = "more"
 
 
 @dataclass(frozen=True)
@@ -307,20 +313,28 @@ def slope(horizons: ArrayLike, values: ArrayLike, level: float = 0.95) -> Interv
     return _interval(float(np.log(y.mean(axis=0)) @ weights), np.log(means) @ weights, level)
 
 
-def paired(first: ArrayLike, second: ArrayLike, level: float = 0.95) -> Paired:
+def paired(
+    first: ArrayLike, second: ArrayLike, level: float = 0.95, *, better: Better = "more"
+) -> Paired:
     """Compare two agents on the same seeds, given in the same order.
+
+    Of regret less is better: pass better="less", and wins are counted that way.
 
     >>> found = paired([3.0, 4.0, 6.0, 5.0], [1.0, 2.0, 3.0, 5.0])
     >>> print(found.difference, found.wins, found.ties, found.p_value)
     1.75 (0.5 to 2.75) 3 1 0.25
     """
-    d = _differences(first, second)
+    x, y = _values(first, "first"), _values(second, "second")
+    _require_same_length(x, y)
+    d = x - y
+    sign = 1 if as_choice(better, "better", ("more", "less")) == "more" else -1
     return Paired(
         n=d.size,
         difference=mean(d, level),
-        wins=int((d > 0).sum()),
+        wins=int((sign * d > 0).sum()),
         ties=int((d == 0).sum()),
         p_value=sign_flip_test(d),
+        better=better,
     )
 
 
@@ -469,12 +483,6 @@ def _all_sums(d: Reals) -> Reals:
     for value in d:
         sums = np.concatenate([sums - value, sums + value])
     return sums
-
-
-def _differences(first: ArrayLike, second: ArrayLike) -> Reals:
-    x, y = _values(first, "first"), _values(second, "second")
-    _require_same_length(x, y)
-    return x - y
 
 
 def _iqm(x: Reals) -> Reals:

@@ -23,7 +23,15 @@ from typing import Any, Literal, TextIO
 
 import polars as pl
 
-from windage.atomic_io import as_path, make_folder, target_of, unreadable, unwritable, write_whole
+from windage.atomic_io import (
+    as_path,
+    make_folder,
+    require_no_link,
+    target_of,
+    unreadable,
+    unwritable,
+    write_whole,
+)
 from windage.errors import InputError, StateError
 from windage.study import manifest as manifests
 from windage.study import schema
@@ -44,7 +52,7 @@ class Store:
     """A folder of results: `opened` makes one, `found` looks at one, `at` at one to be."""
 
     def __init__(self, folder: Path) -> None:
-        self.folder = folder
+        self.folder = folder.absolute()  # an agent may change the current folder
 
     @classmethod
     def found(cls, folder: str | Path) -> Store:
@@ -99,7 +107,7 @@ class Store:
         data = manifests.encode(manifest)
         path = self.folder / _MANIFEST
         if not path.is_file() or path.read_bytes() != data:
-            write_whole(path, lambda file: file.write(data))
+            write_whole(path, lambda file: file.write(data), follow=False)
 
     def run(self, key: str) -> pl.DataFrame | None:
         """Return a run; None if it is not there."""
@@ -124,7 +132,7 @@ class Store:
 
     def keep(self, kind: Kind, key: str, outcome: Outcome, now: str) -> None:
         """Write a result, and then when and where it was made."""
-        write_whole(self.path(kind, key), lambda file: file.write(outcome.data))
+        write_whole(self.path(kind, key), lambda file: file.write(outcome.data), follow=False)
         self.note(
             {
                 "kind": kind.removesuffix("s"),
@@ -168,9 +176,11 @@ class Store:
                     yield path
 
     def _require_own(self) -> None:
-        """Refuse a folder that holds other files: results could not be told from them."""
+        """Refuse a folder that holds other files, or links in the place of its own."""
         folder = self.folder
         try:
+            for name in _KNOWN:
+                require_no_link(folder / name)
             if folder.exists() and not folder.is_dir():
                 raise InputError("is a file", field=str(folder), fix="name a folder")
             names = sorted(folder.iterdir()) if folder.is_dir() else []

@@ -9,6 +9,8 @@ from __future__ import annotations
 import contextlib
 import os
 import platform
+import signal
+import threading
 import time
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
@@ -140,8 +142,14 @@ def _failing_in_words() -> Iterator[None]:
     """
     try:
         yield
-    except (Stopped, KeyboardInterrupt):
+    except Stopped:
         raise
+    except KeyboardInterrupt:
+        if _hears_ctrl_c():
+            raise
+        raise StateError(
+            "raised KeyboardInterrupt, which is for Ctrl-C", fix="raise an error that says why"
+        ) from None
     except SystemExit as err:
         raise StateError(
             f"asked Python to end (SystemExit: {err})", fix="raise an error that says why"
@@ -150,6 +158,12 @@ def _failing_in_words() -> Iterator[None]:
         raise StateError(str(err)) from None
     except BaseException as err:
         raise StateError(in_words(err)) from None
+
+
+def _hears_ctrl_c() -> bool:
+    """Return whether Ctrl-C would be raised here: in main threads of programs that heed it."""
+    main = threading.current_thread() is threading.main_thread()
+    return main and signal.getsignal(signal.SIGINT) is not signal.SIG_IGN
 
 
 def _outcome(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
@@ -99,7 +100,8 @@ def verify(
     solved = [key for key in oracles if _is_whole(store.oracle, key, damaged)]
     tasks = _tasks(manifest)
     sampled = [tasks[key] for key in _sample(stored, sample, seed)]
-    findings = list(_recomputed(store, manifest, sampled, progress))
+    with contextlib.chdir("."):  # and back to it: agents may leave
+        findings = list(_recomputed(store, manifest, sampled, progress))
     failed = tuple(finding for finding in findings if isinstance(finding, Failure))
     keys = {task.key for task in sampled}
     benchmarks = {run.oracle for run in manifest.runs if run.oracle and run.key in keys}

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
+
 import pytest
 
 import windage as wd
@@ -14,6 +17,13 @@ def study(seeds=4, delta=0.05, **more):
         [{"id": "random"}, {"id": "ucrl2", "delta": delta, "label": "ucrl2"}],
         seeds=seeds, **options,
     )  # fmt: skip
+
+
+def rewrite(path, manifest):
+    """Write a manifest by hand, with its right checksum."""
+    bare = json.dumps(manifest | {"checksum": ""}, separators=(",", ":"), ensure_ascii=False)
+    checksum = hashlib.sha256(bare.encode()).hexdigest()[:32]
+    path.write_text(json.dumps(manifest | {"checksum": checksum}))
 
 
 @pytest.fixture(scope="module")

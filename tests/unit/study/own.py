@@ -8,8 +8,12 @@ import time
 from concurrent.futures import BrokenExecutor
 from pathlib import Path
 
+import numpy as np
+
 import windage as wd
 from windage.agents.warning_capture import warn
+
+GRID = np.array([1.0, 2.0])
 
 
 class Plain:
@@ -137,6 +141,29 @@ class FromZero(Plain):
 
     def observe(self, s, a, reward, s_next):
         pass
+
+
+class Odd_defaults(Plain):  # noqa: N801
+    """Has defaults that are no plain data, and insists on getting them as they are."""
+
+    def __init__(self, space, rule=max, limit=float("inf"), arms=((1, 0.5),), grid=GRID):
+        super().__init__(space)
+        assert (rule, limit, arms) == (max, float("inf"), ((1, 0.5),))
+        assert grid is GRID
+
+
+class Interrupting(Plain):
+    """Raises what Ctrl-C raises, or leaves the current folder."""
+
+    def __init__(self, space, leaves_for=None):
+        super().__init__(space)
+        self.leaves_for = leaves_for
+
+    def act(self, s):
+        if self.leaves_for is None:
+            raise KeyboardInterrupt
+        os.chdir(self.leaves_for)
+        return super().act(s)
 
 
 class Modest(wd.agents.RandomAgent):

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import importlib
 import json
+import re
 import shutil
+import sys
 from pathlib import Path
 
 import polars as pl
 import pytest
 
 import windage as wd
-from tests.unit.study.conftest import study
+from tests.unit.study.conftest import rewrite, study
 from windage.cli import main
 from windage.errors import InputError, StateError
 from windage.report.page.data import gather
@@ -81,10 +84,14 @@ def test_comparisons_pair_by_seed():
     # b - a on seed s is 2 + s, whatever the order of the rows: -2, -3, -4, -5, -6
     assert river.paired.difference.estimate == -4.0
     assert river.paired.p_value == 2 / 32
-    assert river.paired.wins == 0
+    assert (river.paired.wins, river.paired.better) == (5, "less")  # a has less regret
+    assert (queue.paired.wins, queue.paired.ties) == (2, 1)
+    more = comparisons(HAND.with_columns(total_reward="regret"), "total_reward")[0].paired
+    assert (more.wins, more.better) == (0, "more")
     assert queue.paired.difference.estimate == 0.0
     assert queue.paired.p_value == 1.0
-    assert river.paired == stats.paired([1, 2, 3, 4, 5], [3, 5, 7, 9, 11])
+    by_hand = stats.paired([1, 2, 3, 4, 5], [3, 5, 7, 9, 11], better="less")
+    assert river.paired == by_hand
 
 
 def test_tests_are_corrected_for_the_pairs_of_their_own_environment():
@@ -115,7 +122,7 @@ def test_horizons_are_kept_apart():
 def test_levels_are_passed_on(pair):
     a, b = [1.0, 2.0, 3.0, 4.0, 5.0], [3.0, 5.0, 7.0, 9.0, 11.0]
     assert summaries(HAND, level=0.5)[0].mean == stats.mean(a, 0.5)
-    assert comparisons(HAND, level=0.5)[0].paired == stats.paired(a, b, 0.5)
+    assert comparisons(HAND, level=0.5)[0].paired == stats.paired(a, b, 0.5, better="less")
     narrow, wide = (diff(*pair, level=level).changes[1].paired.difference for level in (0.5, 0.95))
     assert narrow.level == 0.5
     assert wide.low < narrow.low
@@ -237,8 +244,7 @@ def test_verify_names_what_is_missing_damaged_and_of_other_versions(copy):
     manifest = json.loads(path.read_text())
     now = manifest["versions"]["numba"]
     manifest["versions"]["numba"] = "0.1"
-    manifest["checksum"] = ""  # as it was before there were any
-    path.write_text(json.dumps(manifest))
+    rewrite(path, manifest)
     found = verify(copy, sample=0)
     assert found.missing == 1
     assert len(found.damaged) == 1
@@ -263,11 +269,13 @@ def test_verify_names_what_it_cannot_compute_any_more_and_goes_on(tmp_path, monk
     agents = [{"id": "mine_v8:Plain"}, {"id": "random"}]
     wd.Study([{"id": "riverswim"}], agents, horizon=100, seeds=2).run(tmp_path / "results")
     (tmp_path / "mine_v8.py").write_text(text + "# another thought\n")
+    importlib.reload(sys.modules["mine_v8"])
     found = verify(tmp_path / "results", sample=None)
     assert [one.what.split(" (")[0] for one in found.failed] == [
         f"mine_v8:Plain on riverswim, seed {seed}" for seed in range(2)
     ]
-    assert "its source is not the one the study was started with" in found.failed[0].why
+    why = r"mine_v8.py is not the file .* planned with: it was edited since, .* run the study again"
+    assert re.search(why, found.failed[0].why)
     assert (found.files, found.recomputed, found.different) == (5, 3, ())
     assert not found.holds
     sorted((tmp_path / "results" / "oracles").iterdir())[0].unlink()

@@ -18,6 +18,7 @@ from tests.unit.study.test_runner import stamps, study
 from tests.unit.study.test_store import contents
 from windage import atomic_io
 from windage.errors import InputError, StateError
+from windage.study.verify import verify
 
 OWN = "tests.unit.study.own"
 pytestmark = pytest.mark.filterwarnings("ignore::windage.errors.GuaranteeWarning")
@@ -71,6 +72,30 @@ def test_whatever_an_agent_raises_is_told_in_words_and_the_others_go_on(tmp_path
         "LocalError: of this function there",
         "BrokenExecutor: of my own there",
     ]
+
+
+@pytest.mark.parametrize("executor", ["threads", "processes"])
+def test_an_agent_that_raises_keyboard_interrupt_has_failed_and_the_others_go_on(
+    tmp_path, executor
+):
+    asked = study({"id": f"{OWN}:Interrupting"}, {"id": "random"}, seeds=1)
+    done = asked.run(tmp_path / "results", executor=executor, workers=1)
+    assert done.made == 1
+    (failure,) = done.failures
+    assert failure.why.startswith("raised KeyboardInterrupt, which is for Ctrl-C")
+
+
+def test_an_agent_that_leaves_the_folder_takes_no_results_along(tmp_path, monkeypatch):
+    (tmp_path / "here").mkdir()
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    leaving = {"id": f"{OWN}:Interrupting", "leaves_for": str(tmp_path / "elsewhere")}
+    done = study(leaving, {"id": "random"}, seeds=2).run("results", workers=1)
+    assert (done.made, done.failures) == (4, ())
+    assert Path.cwd() == tmp_path / "here"
+    assert verify("results", sample=None).holds
+    assert Path.cwd() == tmp_path / "here"
+    assert not list((tmp_path / "elsewhere").iterdir())
 
 
 def test_what_ends_python_before_anything_runs_is_an_error(tmp_path, monkeypatch):

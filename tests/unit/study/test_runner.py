@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import socket
+import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -233,7 +235,28 @@ def test_changed_source_is_another_agent(tmp_path, monkeypatch):
     assert asked.run(tmp_path / "results").made == 3
     assert asked.run(tmp_path / "results").made == 0
     (tmp_path / "mine_v1.py").write_text(text + "# another thought\n")
+    for folder in ("results", "new"):  # what Python has loaded is still the class of before
+        with pytest.raises(InputError, match=r"mine_v1.py was changed after Python .*reload"):
+            asked.run(tmp_path / folder)
+    importlib.reload(sys.modules["mine_v1"])
     assert asked.run(tmp_path / "results").made == 3
+
+
+def test_all_parameters_of_ones_own_are_stored_with_their_defaults(tmp_path):
+    """The agent a paper is about must be described as well as those it is compared with."""
+    agents = [{"id": f"{OWN}:Plain", "action": [0, 1]}, {"id": f"{OWN}:Odd_defaults"}]
+    world = {"id": f"{OWN}:shore", "low": 0.5}
+    done = study(*agents, environments=[world], seeds=1).run(tmp_path / "results")
+    assert not done.failures
+    manifest = Store.found(tmp_path / "results").manifest()
+    plain = {"action": 1, "fails_at": None, "flag": None}
+    odd = {"rule": "builtins:max", "limit": "inf", "arms": [[1, 0.5]], "grid": [1.0, 2.0]}
+    assert [agent.parameters for agent in manifest.agents[1:]] == [plain, odd]
+    assert manifest.environments[0].parameters == {"low": 0.5, "horizon": 200}
+    table = wd.load_results(tmp_path / "results")
+    assert [json.loads(text) for text in table["agent_parameters"][1:]] == [plain, odd]
+    assert table["variant"].to_list() == [None, "action 1", None]
+    assert verify(tmp_path / "results", sample=None).holds  # made again from plain data
 
 
 @pytest.mark.parametrize("answer", [None, b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n"])

@@ -364,7 +364,7 @@ def test_a_file_is_known_by_its_content(tmp_path):
     _, (_, other, _), _ = read_spec(tmp_path / "study.toml").environments
     assert other.parameters == b.parameters
     assert other.key != b.key
-    with pytest.raises(StateError, match="holds another model than when the study was started"):
+    with pytest.raises(StateError, match="holds another model than when the study was planned"):
         b.build()
 
 

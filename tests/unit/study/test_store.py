@@ -16,6 +16,8 @@ import pytest
 
 import windage as wd
 from tests.conftest import RELIABILITY
+from tests.unit.study.conftest import rewrite
+from windage.cli import main
 from windage.errors import InputError, StateError
 from windage.study import configs, expand, manifest
 from windage.study.schema import RUN, decode
@@ -207,6 +209,76 @@ def test_a_manifest_that_can_be_read_but_was_changed_is_refused(results, was, no
     assert (path.read_text(), contents(results)) == (text, before)
 
 
+def test_a_manifest_without_its_checksum_is_refused(results):
+    """Two agents whose keys change places would swap their regrets, and nothing else would say."""
+    path = results / "manifest.json"
+    manifest = json.loads(path.read_text())
+    path.write_text(json.dumps(manifest | {"checksum": ""}))
+    for reader in (wd.load_results, verify):
+        with pytest.raises(
+            StateError, match=r"manifest.json: cannot be read \(its checksum is empty"
+        ):
+            reader(results)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("world", 10**9, r"runs\[1\].world is 1,000,000,000 of 1"),
+        ("player", 2, r"runs\[1\].player is 2 of 2"),
+        ("player", -1, r"Expected `int` >= 0 - at `\$.runs\[1\].player`"),
+        ("key", "../" * 9 + "etc/passwd", "matching regex"),
+        ("oracle", "x", "matching regex"),
+        ("horizon", 0, "Expected `int` >= 1"),
+        ("seed", -1, "Expected `int` >= 0"),
+    ],
+)
+def test_a_manifest_that_names_what_is_not_there_is_refused(results, name, value, message):
+    """Its checksum is right: written by a program, not by chance."""
+    path = results / "manifest.json"
+    manifest = json.loads(path.read_text())
+    rewrite(path, manifest)
+    assert wd.load_results(results).height == 6
+    manifest["runs"][1][name] = value
+    rewrite(path, manifest)
+    for reader in (wd.load_results, verify, load_oracles):
+        with pytest.raises(StateError, match="manifest.json: cannot be read .*" + message):
+            reader(results)
+    assert main(["explain", str(results), "--run", "2"]) == 2
+
+
+@pytest.mark.parametrize("name", ["manifest.json", "runs", "oracles", "timings.jsonl", ".lock"])
+def test_a_link_in_the_folder_of_a_study_is_refused(results, tmp_path, name):
+    """What it leads to is somebody else's."""
+    theirs = tmp_path / "theirs"
+    link = results / name
+    if link.is_dir():
+        shutil.copytree(link, theirs)
+        (theirs / f"{'0a' * 16}.parquet.1-0.tmp").write_text("a draft")
+        shutil.rmtree(link)
+    else:
+        theirs.write_text("a thesis")
+        link.unlink()
+    link.symlink_to(theirs)
+    before = {path: path.read_bytes() for path in (theirs, *theirs.glob("*")) if path.is_file()}
+    for asked in (small().run, small().preview):
+        with pytest.raises(InputError, match="is a link to .*theirs.*remove the link") as caught:
+            asked(results)
+        assert caught.value.field == str(link)
+    after = {path: path.read_bytes() for path in (theirs, *theirs.glob("*")) if path.is_file()}
+    assert after == before
+
+
+def test_a_link_in_the_place_of_a_result_is_refused(results, tmp_path):
+    victim = sorted((results / "runs").iterdir())[0]
+    victim.unlink()
+    victim.symlink_to(tmp_path / "theirs.parquet")
+    with pytest.raises(InputError, match="is a link to .*theirs") as caught:
+        small().run(results)
+    assert caught.value.field == str(victim)
+    assert not (tmp_path / "theirs.parquet").exists()
+
+
 def test_every_flipped_bit_of_a_manifest_is_refused_or_changes_nothing(results):
     """A flip in white space is none; one in a label or a number would be a study never asked."""
     path = results / "manifest.json"
@@ -336,8 +408,7 @@ def test_versions_of_those_before_are_remembered(results):
     manifest = json.loads(path.read_text())
     now = manifest["versions"]
     manifest["versions"] = now | {"numba": "0.1"}
-    manifest["checksum"] = ""  # as it was before there were any
-    path.write_text(json.dumps(manifest))
+    rewrite(path, manifest)
     with pytest.warns(wd.ParameterWarning, match="were made with other versions"):
         small().run(results)
     found = json.loads(path.read_text())
