@@ -10,6 +10,7 @@ import os
 import sys
 import warnings
 from collections.abc import Sequence
+from io import StringIO, TextIOWrapper
 from typing import TextIO
 
 from windage.errors import WindageError
@@ -43,15 +44,38 @@ def _was_interrupted(err: BaseException | None) -> bool:
 def _whole(arguments: Sequence[str] | None) -> int:
     """Run one command and get its output out."""
     try:
+        _prepare_output()
         with warnings.catch_warnings():
             warnings.showwarning = _warn
             code = _run(arguments)
         sys.stdout.flush()
-    except BrokenPipeError:
-        # Whoever read the output has left; point it elsewhere, or Python complains at its exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return _BROKEN_PIPE
+    except OSError as err:
+        _discard_output()
+        if isinstance(err, BrokenPipeError):
+            return _BROKEN_PIPE
+        from windage.cli.terminal import complain
+
+        complain(f"{err.filename or 'the output'}: {err.strerror or err}")
+        return _REFUSED
     return code
+
+
+def _prepare_output() -> None:
+    """Escape letters that a terminal cannot show; a stream that is closed keeps what it gets."""
+    for name in ("stdout", "stderr"):
+        stream: TextIO | None = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, StringIO())
+        elif isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def _discard_output() -> None:
+    """Point output that cannot be written elsewhere, or Python complains at its exit."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _run(arguments: Sequence[str] | None) -> int:
@@ -62,7 +86,9 @@ def _run(arguments: Sequence[str] | None) -> int:
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else int(end.code is not None)
     except WindageError as err:
-        print(f"windage: {err}", file=sys.stderr)
+        from windage.cli.terminal import complain
+
+        complain(str(err))
         return _REFUSED
     return 0
 
@@ -75,5 +101,7 @@ def _warn(
     file: TextIO | None = None,
     line: str | None = None,
 ) -> None:
-    del category, filename, lineno, file, line  # where in the library helps nobody here
-    print(f"windage: warning: {message}", file=sys.stderr)
+    from windage.cli.terminal import complain
+
+    del category, filename, lineno, file, line  # where in the library is of no help here
+    complain(f"warning: {message}")

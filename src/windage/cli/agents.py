@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import inspect
-import json
 from collections.abc import Sequence
 from typing import Annotated, Any
 
 import typer
 
 from windage.cli.options import parse_settings
-from windage.cli.terminal import Progress, print_table, print_text
+from windage.cli.terminal import Progress, print_json, print_table, print_text, say
 
 __all__ = ["agents", "check_agent", "listed", "summary_of"]
 
@@ -27,7 +26,7 @@ def agents(
     chosen = [name] if name else wd.agents.names()
     entries = [_entry(one) for one in chosen]
     if as_json:
-        print(json.dumps(entries, indent=2))
+        print_json(entries)
     elif name:
         _describe(entries[0])
     else:
@@ -75,11 +74,11 @@ def check_agent(
     unseen = sum(check.message.startswith("not checked") for check in skipped)
     if failed:
         rest = f"; {unseen} more were not checked" if unseen else ""
-        print(f"{agent} fails {failed} of {len(checks)} checks{rest}")
+        say(f"{agent} fails {failed} of {len(checks)} checks{rest}")
         raise typer.Exit(1)
     passed = len(checks) - len(skipped)
     missing = f"; {len(skipped)} it does not offer" if skipped else ""
-    print(f"{agent} passes all {passed} checks{missing}")
+    say(f"{agent} passes all {passed} checks{missing}")
 
 
 def _entry(name: str) -> dict[str, Any]:
@@ -102,15 +101,15 @@ def _entry(name: str) -> dict[str, Any]:
 
 def _describe(entry: dict[str, Any]) -> None:
     print_text(f"{entry['id']}: {entry['summary']}")
-    print(f"Requires: {listed(entry['told'])}.")
+    say(f"Requires: {listed(entry['told'])}.")
     print_text(f"Regret: {_claim(entry)}.")
     covers = entry["covers_drift"]
     if covers is not None:
-        print(f"Its guarantee {'covers' if covers else 'does not cover'} models that drift.")
+        say(f"Its guarantee {'covers' if covers else 'does not cover'} models that drift.")
     else:
-        print("No guarantee is stated.")
+        say("No guarantee is stated.")
     print_table(["parameter", "default"], list(entry["parameters"].items()))
-    print(f"`windage try ENV {entry['id']} --set NAME=VALUE` runs it.")
+    say(f"`windage try ENV {entry['id']} --set NAME=VALUE` runs it.")
 
 
 def _default(kind: type[Any], name: str, parameter: inspect.Parameter) -> str:

@@ -94,8 +94,9 @@ app = typer.Typer(
 def _version(wanted: bool) -> None:
     if wanted:
         from windage import __version__
+        from windage.cli.terminal import say
 
-        print(f"windage {__version__}")
+        say(f"windage {__version__}")
         raise typer.Exit
 
 

@@ -9,6 +9,8 @@ from typing import Annotated
 
 import typer
 
+from windage.cli.terminal import Progress, say
+
 _FIRST = ("multi-scale-guarded", "swucrl2-cw", "swucrl2-cw-practical", "ucrl2b", "sw-psrl")
 """Agents that take longest: begun first, so that none of them is left for the end."""
 
@@ -31,9 +33,6 @@ def compile_(
     from concurrent.futures import ProcessPoolExecutor, as_completed
     from multiprocessing import get_context
 
-    from rich.console import Console
-    from rich.progress import Progress
-
     import windage as wd
 
     names = [wd.agents.get(name).id for name in agents] if agents else wd.agents.names()
@@ -41,15 +40,15 @@ def compile_(
     started = time.monotonic()
     with (
         ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool,
-        Progress(console=Console(stderr=True), transient=True) as bar,
+        Progress() as progress,
     ):
-        task = bar.add_task("compiling", total=len(names) + 1)
         jobs = {pool.submit(compile_agent, name): name for name in names}
         jobs[pool.submit(compile_oracle)] = "oracle"
-        for job in as_completed(jobs):
+        progress.count("compiling", 0, len(jobs))
+        for done, job in enumerate(as_completed(jobs), 1):
             job.result()
-            bar.update(task, advance=1, description=f"compiled {jobs[job]}")
-    print(f"compiled {len(names)} agents and the oracle in {time.monotonic() - started:.0f} s")
+            progress.count(f"compiled {jobs[job]}", done, len(jobs))
+    say(f"compiled {len(names)} agents and the oracle in {time.monotonic() - started:.0f} s")
 
 
 def compile_agent(name: str) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from windage.cli.options import require_writable
-from windage.cli.terminal import Progress, print_text
+from windage.cli.terminal import Progress, print_text, say
 
 if TYPE_CHECKING:
     from windage.study.runner import StudyStatus
@@ -44,7 +44,7 @@ def demo(
     text = (files("windage.cli") / "demo.toml").read_bytes()
     write_whole(study_file, lambda file: file.write(text), make_folder=True)
     study = wd.Study.load(study_file)
-    _say(f"{study!r}")
+    say(repr(study))
     clock = _Clock()
     with Progress() as progress, warnings.catch_warnings():
         warnings.simplefilter("ignore", wd.GuaranteeWarning)  # the page says so, with the numbers
@@ -60,15 +60,15 @@ def demo(
         progress("writing the report")
         report = write_report(output / "results", page, progress=progress)
         clock.enter("")
-    print()
+    say()
     for sentence in report.verdict:
         print_text(sentence)
-    print()
+    say()
     kept = f", {summary.kept:,} kept from before" if summary.kept else ""
     print_text(f"{summary.made:,} runs made{kept}; {clock.spent()}.")
     print_text(f"The study is {study_file}: change it, and `windage run` it again.")
     print_text("`windage show riverswim` draws the river itself: its drift, and what is optimal.")
-    print(f"The report is {page} ({page.stat().st_size / 1e6:.1f} MB): open it in a browser.")
+    say(f"The report is {page} ({page.stat().st_size / 1e6:.1f} MB): open it in a browser.")
 
 
 def _announce(stage: str, progress: Progress) -> None:
@@ -100,7 +100,3 @@ class _Clock:
     def spent(self) -> str:
         """Return the parts that took noticeable time."""
         return ", ".join(f"{part} {spent:.1f} s" for part, spent in self._parts.items())
-
-
-def _say(line: str) -> None:
-    print(line, flush=True)

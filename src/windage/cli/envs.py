@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from windage.cli.models import action_range, print_model, sizes, variation
-from windage.cli.terminal import number, print_table
+from windage.cli.terminal import number, print_json, print_table, say
 
 if TYPE_CHECKING:
     from windage.envs import Environment
@@ -29,15 +29,13 @@ def envs(
 
     chosen = [wd.envs.get(one) for one in ([name] if name else wd.envs.names())]
     if as_json:
-        import json
-
-        print(json.dumps([_entry(one) for one in chosen], indent=2))
+        print_json([_entry(one) for one in chosen])
     elif name:
         _describe(chosen[0])
     elif sys.stdout.isatty():
         rows = [_cells(one, short=True) for one in chosen]
         print_table(["id", "S", "A", "summary"], rows)
-        print("S states, A actions per state. `windage envs ID` describes one.")
+        say("S states, A actions per state. `windage envs ID` describes one.")
     else:
         header = ["id", "S x A (pairs)", "T", "B_r", "B_p", "D <=", "summary"]
         print_table(header, [_cells(one, short=False) for one in chosen])
@@ -63,16 +61,16 @@ def _cells(environment: Environment, *, short: bool) -> list[str]:
 def _describe(environment: Environment) -> None:
     """Print the description, the sizes, and the parameters with their defaults."""
     width = min(shutil.get_terminal_size().columns, _WIDEST)
-    print(textwrap.fill(f"{environment.id}: {environment.summary}", width))
+    say(textwrap.fill(f"{environment.id}: {environment.summary}", width))
     for line in _prose(environment, width):
-        print(line)
-    print()
+        say(line)
+    say()
     model = environment.build()
     print_model(sizes(model) + variation(model.budgets(), environment.facts()), closed_forms=True)
-    print()
+    say()
     parameters = [[name, f"{default}"] for name, default in _parameters(environment).items()]
     print_table(["parameter", "default"], parameters)
-    print(f"`windage show {environment.name} --set NAME=VALUE` draws it.")
+    say(f"`windage show {environment.name} --set NAME=VALUE` draws it.")
 
 
 def _prose(environment: Environment, width: int) -> list[str]:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from windage.cli.options import find_own_classes
-from windage.cli.terminal import Progress, print_table, print_text
+from windage.cli.terminal import Progress, print_json, print_table, print_text, say
 
 if TYPE_CHECKING:
     from windage.agents.optimistic.base import ActionReport, Explanation
@@ -54,15 +53,15 @@ def explain(
         truth = _truth(moment)
         after = follow(moment)
     if as_json:
-        print(json.dumps(_data(moment, action, known, truth, after), indent=2))
+        print_json(_data(moment, action, known, truth, after))
         return
     _describe(moment, action)
     if known is None:
         _describe_briefly(moment, memory)
     else:
-        print()
-        print(known)
-        print()
+        say()
+        say(str(known))
+        say()
         learner = _learner(known)
         if learner is not None:
             for sentence in _reasons(learner):

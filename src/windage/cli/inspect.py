@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from windage.cli.options import parse_settings, require_writable
-from windage.cli.terminal import Progress, print_text
+from windage.cli.terminal import Progress, print_json, print_text, say
 from windage.errors import InputError
 
 
@@ -66,13 +65,13 @@ def inspect(
         if model is not None:
             found.model.save(model)
     if as_json:
-        print(json.dumps(found.data() | {"page": str(target)}, indent=2))
+        print_json(found.data() | {"page": str(target)})
         return
     for text in found.words():
         print_text(text)
-    print(f"page: {target}")
+    say(f"page: {target}")
     if model is not None:
-        print(f"model: {model}")
+        say(f"model: {model}")
 
 
 def _range(text: str) -> tuple[float, float]:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from windage.cli.options import parse_settings, require_writable
-from windage.cli.terminal import Progress, print_table, print_text
+from windage.cli.terminal import Progress, print_json, print_table, print_text, say
 from windage.errors import CallOrderError, InputError, JournalError
 
 if TYPE_CHECKING:
@@ -41,14 +40,14 @@ def status(journal: Journal, name: Name = None, html: Html = None, as_json: AsJs
         progress("reading the journal")
         report = read(journal, name)
     if as_json:
-        print(json.dumps(dataclasses.asdict(report), indent=2, default=str))
+        print_json(dataclasses.asdict(report), default=str)
     elif len(report.agents) == 1:
         _print_agent(report, report.agents[0])
     else:
         _print_fleet(report)
     if html is not None:
         _status_page(report, journal, html)
-        print(f"page: {html}")
+        say(f"page: {html}")
 
 
 def explain(
@@ -68,7 +67,7 @@ def explain(
         require_writable(html)
     reason = explained(journal, decision, name)
     if as_json:
-        print(json.dumps(dataclasses.asdict(reason), indent=2))
+        print_json(dataclasses.asdict(reason))
     else:
         for sentence in reason.sentences:
             print_text(sentence)
@@ -76,10 +75,10 @@ def explain(
             print_table(reason.columns, reason.rows)
             print_text(LEGEND)
         if reason.details:
-            print(reason.details)
+            say(reason.details)
     if html is not None:
         _explain_page(reason, html)
-        print(f"page: {html}")
+        say(f"page: {html}")
 
 
 def export(
@@ -98,7 +97,7 @@ def export(
     with Progress() as progress:
         progress("checking and reading the journal")
         rows = write(journal, output, name)
-    print(f"{rows:,} decisions written to {output}")
+    say(f"{rows:,} decisions written to {output}")
 
 
 def _status_rows(report: Status, agent: AgentStatus) -> list[list[str]]:
@@ -144,15 +143,15 @@ def _print_alarms(agent: AgentStatus) -> None:
     from windage.live.views import DELTA
 
     if not agent.alarms:
-        print("no drift beyond chance in the last outcomes of any pair")
+        say("no drift beyond chance in the last outcomes of any pair")
         return
-    print(f"drift alarms (a stationary environment shows one with probability {DELTA:g}):")
+    say(f"drift alarms (a stationary environment shows one with probability {DELTA:g}):")
     for alarm in agent.alarms:
-        print(f"  {alarm}")
+        say(f"  {alarm}")
 
 
 def _print_fleet(report: Status) -> None:
-    print(f"{report.path}: {len(report.agents):,} agents, {report.events:,} events")
+    say(f"{report.path}: {len(report.agents):,} agents, {report.events:,} events")
     cells = [
         [agent.name, f"{agent.decisions:,}", f"{agent.learned:,}", agent.pending or "-",
          _mean(agent.recent_mean), _mean(agent.gain), str(len(agent.alarms)), agent.trouble]
@@ -163,7 +162,7 @@ def _print_fleet(report: Status) -> None:
         cells,
     )
     if len(report.agents) > _SHOWN:
-        print(f"and {len(report.agents) - _SHOWN:,} more; --name shows one")
+        say(f"and {len(report.agents) - _SHOWN:,} more; --name shows one")
 
 
 def _waiting(agent: AgentStatus) -> str:
@@ -222,7 +221,7 @@ def verify(journal: Journal) -> None:
             field=str(journal),
             fix=report.fix,
         )
-    print(
+    say(
         f"{journal}: sound. {report.events:,} events in one chain, {report.decisions:,} decisions "
         f"of {report.agents:,} agent{'s' if report.agents != 1 else ''} replayed, "
         f"{report.snapshots:,} snapshots compared"
@@ -311,7 +310,7 @@ def expire(
     if apply:
         print_text("done: its step is dropped and counted; an outcome that comes later is late")
     else:
-        print("nothing was changed; --apply gives it up")
+        say("nothing was changed; --apply gives it up")
 
 
 def switch(
@@ -352,7 +351,7 @@ def switch(
             record = named_record(agent_records(reader), name)
             new = _successor(record, agent, options)
             _print_rehearsal(rehearse(reader, record, agent_at(reader, record), new))
-        print("nothing was changed; --apply does it")
+        say("nothing was changed; --apply does it")
 
 
 def _successor(record: AgentRecord, agent: str | None, options: dict[str, Any]) -> Agent:
@@ -380,7 +379,7 @@ def _successor(record: AgentRecord, agent: str | None, options: dict[str, Any]) 
 
 def _print_rehearsal(rehearsal: Rehearsal) -> None:
     for change in rehearsal.changes:
-        print(change.replace(" in the journal", "").replace(" now", "").replace(", ", " -> "))
+        say(change.replace(" in the journal", "").replace(" now", "").replace(", ", " -> "))
     (gain, gain_then), (vacuous, vacuous_then) = rehearsal.gain, rehearsal.vacuous
     print_table(
         ["", "now", "then"],
@@ -394,9 +393,9 @@ def _print_rehearsal(rehearsal: Rehearsal) -> None:
         f"{rehearsal.agreed:.0%}; it would start with the last {rehearsal.carried:,} samples."
     )
     for state, before, after in rehearsal.policy[:20]:
-        print(f"  in {state}: {before} -> {after}")
+        say(f"  in {state}: {before} -> {after}")
     if len(rehearsal.policy) > 20:
-        print(f"  and in {len(rehearsal.policy) - 20:,} more states")
+        say(f"  and in {len(rehearsal.policy) - 20:,} more states")
 
 
 def _share(value: float | None) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from windage.cli.terminal import number, print_table
+from windage.cli.terminal import number, print_table, say
 from windage.errors import ModelError
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def check(
     if holes:
         raise disconnected(str(file), model.space, holes)
     kind = f"a saved {model.name}" if model.name else "a drifting model"
-    print(f"{file}: {kind}, fit for use")
+    say(f"{file}: {kind}, fit for use")
     rows = [*sizes(model), *variation(model.budgets(), None), ["communicates", "at every t", ""]]
     print_model(rows, closed_forms=False)
 

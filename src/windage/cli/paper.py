@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from windage.cli.options import require_writable
-from windage.cli.terminal import Progress, print_table, print_text
+from windage.cli.terminal import Progress, print_table, print_text, say
 
 _ALL = "all"
 _CHECKOUT = Path(__file__).parents[3]  # in an installed package: where Python's libraries are
@@ -117,14 +117,14 @@ def _write_text(path: Path, text: str) -> None:
 
 
 def _show(result: Any, picture: Path) -> None:
-    print(f"{result.title}\n")
+    say(f"{result.title}\n")
     for table in result.tables:
-        print(table.title)
+        say(table.title)
         print_table(table.headers, table.rows)
-        print()
+        say()
     print_text(result.verdict())
     print_text(f"The picture is {picture}, the page {picture.with_suffix('.md')}.")
-    print()
+    say()
 
 
 def _broken(result: Any) -> str:

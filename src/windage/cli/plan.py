@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from windage.cli.models import disconnected, file_named, load
-from windage.cli.terminal import number, print_table
+from windage.cli.terminal import number, print_json, print_table, say
 from windage.errors import InputError
 
 if TYPE_CHECKING:
@@ -61,9 +61,7 @@ def plan(
         space, known = _from_options(states, actions, given)
     found = wd.plan(space, delta=delta, **known)
     if as_json:
-        import json
-
-        print(json.dumps(found.as_dict(), indent=2))
+        print_json(found.as_dict())
     else:
         _print(found)
 
@@ -149,7 +147,7 @@ def _print(found: Plan) -> None:
         f"delta = {found.delta:g}, B_r = {found.reward_budget:.6g}, "
         f"B_p = {found.transition_budget:.6g}, {diameter}"
     )
-    print(textwrap.fill(given, _WIDTH) + "\n")
+    say(textwrap.fill(given, _WIDTH) + "\n")
     borl, bound, (quick, slow) = found.borl, found.bound, found.seconds
     W, eta = ("W*", "eta*") if found.states > 1 else ("W of the bandit remark", "eta")
     rows = [
@@ -165,7 +163,7 @@ def _print(found: Plan) -> None:
         ["a run takes", f"{quick:.2g} to {slow:.2g} s", "roughly, once compiled"],
     ]
     print_table(["", "value", "remark"], rows)
-    print("\nVisits per pair from which its sets are not vacuous")
+    say("\nVisits per pair from which its sets are not vacuous")
     print_table(
         ["radii", "transitions", "with eta", "rewards", "in [0, 1]"],
         [
@@ -173,17 +171,17 @@ def _print(found: Plan) -> None:
             for kind, needed in found.visits_needed.items()
         ],
     )
-    print(f"\nTheorem 1, constants 1, no logarithms, D = {bound.diameter:.6g}")
+    say(f"\nTheorem 1, constants 1, no logarithms, D = {bound.diameter:.6g}")
     terms = [
         [FORMULAS[name], f"{value:,.0f}", f"{value / found.horizon:.3f}"]
         for name, value in bound.terms.items()
     ]
     total = ["all", f"{bound.total:,.0f}", f"{bound.total / found.horizon:.3f}"]
     print_table(["term", "regret", "over T"], [*terms, total])
-    print(f"below T from T = {bound.below_from:.3g}")
-    print("\nWhat follows")
+    say(f"below T from T = {bound.below_from:.3g}")
+    say("\nWhat follows")
     for text in found.advice:
-        print(textwrap.fill(text, _WIDTH, initial_indent="- ", subsequent_indent="  "))
+        say(textwrap.fill(text, _WIDTH, initial_indent="- ", subsequent_indent="  "))
 
 
 def _real(real: float, used: float, form: str) -> str:

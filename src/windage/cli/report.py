@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from windage.cli.options import require_writable
-from windage.cli.terminal import Progress, print_text
+from windage.cli.terminal import Progress, print_text, say
 from windage.errors import InputError
 
 __all__ = ["report", "watch"]
@@ -57,7 +57,7 @@ def report(
         print_text(sentence)
     if made.done < made.wanted:
         print_text(f"{made.done:,} of {made.wanted:,} runs are in; the rest is missing.")
-    print(f"page: {output} ({output.stat().st_size / 1e6:.1f} MB)")
+    say(f"page: {output} ({output.stat().st_size / 1e6:.1f} MB)")
     if files:
         names = ", ".join(path.name for path in files)
         print_text(f"for a paper, in {paper}: {names}")
@@ -77,8 +77,8 @@ def watch(
     with Progress() as progress:
         progress("reading the results")
         server, watcher = serve(folder, port)
-    print(f"watching {folder}: http://{LOOPBACK}:{server.server_address[1]}/", flush=True)
-    print("Ctrl-C ends it; the study goes on.", flush=True)
+    say(f"watching {folder}: http://{LOOPBACK}:{server.server_address[1]}/")
+    say("Ctrl-C ends it; the study goes on.")
     try:
         server.serve_forever(poll_interval=0.2)
     except KeyboardInterrupt:

@@ -19,7 +19,7 @@ from windage.cli.models import (
     variation,
 )
 from windage.cli.options import parse_settings, require_writable
-from windage.cli.terminal import Progress, number
+from windage.cli.terminal import Progress, number, say
 from windage.errors import InputError, NotConverged
 
 if TYPE_CHECKING:
@@ -109,10 +109,11 @@ def show(
             pictures.append(oracle_target(target))
             save_figure(oracle_figure(model, truth, runs, title), pictures[-1])
             table += oracle_rows(truth, runs)
-    print(summary, end="")
+    if summary:
+        say(summary)
     print_model(table, closed_forms=facts is not None)
     for line in [*remarks, *(f"picture: {picture}" for picture in pictures)]:
-        print(line)
+        say(line)
 
 
 def _find(env: str, parameters: dict[str, Any]) -> tuple[DriftingMDP, Facts | None, str, str]:
@@ -129,7 +130,7 @@ def _find(env: str, parameters: dict[str, Any]) -> tuple[DriftingMDP, Facts | No
             )
         return load(file), None, file.name, ""
     model = wd.envs.make(env, **parameters)
-    summary = f"{model.name}: {wd.envs.get(env).summary}\n"
+    summary = f"{model.name}: {wd.envs.get(env).summary}"
     return model, wd.envs.facts(env, **parameters), str(model.name), summary
 
 

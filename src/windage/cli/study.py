@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import signal
-import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from windage.cli.options import find_own_classes
-from windage.cli.terminal import Progress, print_table, print_text
+from windage.cli.terminal import Progress, complain, print_table, print_text, say
 
 if TYPE_CHECKING:
     import polars as pl
@@ -93,19 +92,16 @@ def verify(
     with Progress() as progress:
         found = verify(folder, sample=None if everything else sample, seed=seed, progress=progress)
     for damage in found.damaged:
-        print(f"windage: {damage}", file=sys.stderr)
+        complain(f"{damage}")
     for mismatch in found.different:
         columns = ", ".join(mismatch.columns)
-        print(f"windage: {mismatch.what} came out differently: {columns}", file=sys.stderr)
+        complain(f"{mismatch.what} came out differently: {columns}")
     for failure in found.failed:
-        print(f"windage: {failure.what} cannot be computed again: {failure.why}", file=sys.stderr)
+        complain(f"{failure.what} cannot be computed again: {failure.why}")
     for name, then, now in found.versions:
         print_text(f"{name} was {then}, now {now}")
     if found.missing:
-        print(
-            f"windage: missing results: {found.missing:,}; `windage run` goes on with them",
-            file=sys.stderr,
-        )
+        complain(f"missing results: {found.missing:,}; `windage run` goes on with them")
     more = ((found.missing, "missing"), (len(found.failed), "that cannot be computed any more"))
     print_text(
         f"{found.files:,} files read, {found.recomputed:,} results computed again: "
@@ -179,7 +175,7 @@ def _print_stopped(status: StudyStatus | None) -> None:
     done = "nothing was run"
     if status is not None and status.total:
         done = f"{status.kept + status.made:,} of {status.total:,} runs are done"
-    print(f"windage: stopped; {done}. The same command goes on from here.", file=sys.stderr)
+    complain(f"stopped; {done}. The same command goes on from here.")
 
 
 @contextlib.contextmanager
@@ -211,13 +207,13 @@ def _print_summary(name: str, folder: Path, summary: StudySummary) -> None:
     import windage as wd
 
     for what in summary.repaired[:_SHOWN]:
-        print(f"windage: {what}; it was computed anew", file=sys.stderr)
+        complain(f"{what}; it was computed anew")
     if len(summary.repaired) > _SHOWN:
-        print(f"windage: and {len(summary.repaired) - _SHOWN:,} more likewise", file=sys.stderr)
+        complain(f"and {len(summary.repaired) - _SHOWN:,} more likewise")
     for failure in summary.failures[:_SHOWN]:
-        print(f"windage: failed: {failure.what}: {failure.why}", file=sys.stderr)
+        complain(f"failed: {failure.what}: {failure.why}")
     if len(summary.failures) > _SHOWN:
-        print(f"windage: and {len(summary.failures) - _SHOWN:,} more failed", file=sys.stderr)
+        complain(f"and {len(summary.failures) - _SHOWN:,} more failed")
     results = wd.load_results(folder, unfinished=True)
     unknown = results["regret"].is_null()
     for part in (results.filter(~unknown), results.filter(unknown)):
@@ -232,7 +228,7 @@ def _print_summary(name: str, folder: Path, summary: StudySummary) -> None:
             f"{summary.spare:,} files in {folder / 'runs'} are of runs not asked for any more"
         )
     if summary.hash:
-        print(f"hash of the results: {summary.hash}")
+        say(f"hash of the results: {summary.hash}")
     if summary.failures:
         print_text("what failed is tried again by the same command")
         raise typer.Exit(_FAILED)

@@ -1,40 +1,85 @@
-"""Tables, text and progress on a terminal; plain lines, and no progress, in a pipe."""
+"""Text, tables and progress on a terminal; plain lines, and no progress, in a pipe.
+
+Whatever the command line prints goes through here. Names, messages and paths come from files and
+from other people's code: control characters in them are shown escaped, as Python writes them, and
+what is very long is cut.
+"""
 
 from __future__ import annotations
 
+import json
 import shutil
 import sys
 import textwrap
 import time
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Self
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Self
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from windage.study.runner import StudyStatus
 
-__all__ = ["Progress", "number", "print_table", "print_text"]
+__all__ = [
+    "Progress", "complain", "escaped", "line_width", "number", "print_json", "print_table",
+    "print_text", "say",
+]  # fmt: skip
 
 _WIDEST = 100  # columns: longer lines of prose are hard to follow
 _NARROWEST = 8  # columns: texts that are folded into less cannot be read
 _GAP = 3  # columns from one cell to the next
 _LONG = 2.0  # seconds after which a stage is shown with the time it has taken
+_LONGEST_LINE = 2_000  # characters
+_LONGEST_CELL = 300
+_MOST_LINES = 10_000
+
+
+def escaped(text: str, most: int = _LONGEST_LINE) -> str:
+    r"""Return a text without control characters, cut if it is longer than that.
+
+    >>> print(escaped("river\x1b[31m\u202e"), escaped("x" * 99, most=3))
+    river\x1b[31m\u202e xxx... (99 characters)
+    """
+    more = f"... ({len(text):,} characters)" if len(text) > most else ""
+    text = text[:most]
+    if not text.isprintable():
+        text = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+    return text + more
+
+
+def say(text: str = "") -> None:
+    """Print lines as they are, at once."""
+    print("\n".join(map(escaped, text.split("\n")[:_MOST_LINES])), flush=True)
+
+
+def complain(text: str) -> None:
+    """Print a line on standard error."""
+    print(f"windage: {escaped(text)}", file=sys.stderr)
+
+
+def print_json(data: Any, default: Callable[[Any], Any] | None = None) -> None:
+    """Print data for programs, whole: JSON has escapes of its own."""
+    print(json.dumps(data, indent=2, default=default))
+
+
+def line_width() -> int:
+    """Return how wide a line of prose may be."""
+    return min(shutil.get_terminal_size().columns, _WIDEST)
 
 
 def print_text(text: str) -> None:
     """Print a paragraph, wrapped on a terminal; in a pipe it is one line."""
-    if sys.stdout.isatty():
-        text = textwrap.fill(text, min(shutil.get_terminal_size().columns, _WIDEST))
-    print(text)
+    text = escaped(text)
+    print(textwrap.fill(text, line_width()) if sys.stdout.isatty() else text)
 
 
 def print_table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Print rows under headers; in a pipe one line a row, nothing wrapped or cut."""
+    """Print rows under headers; in a pipe one line a row, nothing wrapped."""
+    headers, *rows = ([escaped(c, _LONGEST_CELL) for c in row] for row in (headers, *rows))
     if sys.stdout.isatty():
         _draw(headers, rows)
-        return
-    _align(headers, rows)
+    else:
+        _align(headers, rows)
 
 
 def number(value: float | None) -> str:
@@ -76,7 +121,7 @@ def _draw(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     needed = 0
     for header, *cells in zip(headers, *rows, strict=True):
         numbers = any(map(_is_number, cells))
-        table.add_column(header, no_wrap=numbers, overflow="fold")
+        table.add_column(Text(header), no_wrap=numbers, overflow="fold")
         width = max(map(len, (header, *cells)))
         needed += _GAP + (width if numbers else min(width, _NARROWEST))
     for row in rows:
@@ -98,7 +143,7 @@ class Progress:
     def __init__(self) -> None:
         self._stage = ""
         self._since = 0.0
-        self._bar: _StudyBar | None = None
+        self._bar: _Bar | None = None
         self._live = None
         if sys.stderr.isatty():
             from rich.console import Console
@@ -114,14 +159,25 @@ class Progress:
     def __call__(self, stage: str) -> None:
         """Show what is about to be done, in the place of the last stage."""
         if self._live is not None:
-            self._stage, self._since = stage, time.monotonic()
+            self._stage, self._since, self._bar = escaped(stage), time.monotonic(), None
             self._live.refresh()
+
+    def count(self, what: str, done: int, total: int, *, steps: bool = False) -> None:
+        """Show a bar: how many are done, and with `steps` their speed and the time left."""
+        if self._live is not None:
+            self._bar = self._bar or _Bar()
+            self._bar.update(what, done, total, *((done, total) if steps else (0, 0)))
+            if done == total:
+                self._live.refresh()
 
     def study(self, status: StudyStatus) -> None:
         """Show a bar with the runs of a study, its speed, the time left, and what is running."""
         if self._live is not None:
-            self._bar = self._bar or _StudyBar()
-            self._bar.update(status)
+            self._bar = self._bar or _Bar()
+            done = status.kept + status.made + status.failed
+            self._bar.update(status.stage, done, status.total, status.steps, status.steps_to_do)
+            failed = f"{status.failed:,} failed" if status.failed else ""
+            self._bar.describe(failed, status.running)
 
     def stop(self) -> None:
         """Take away what is shown."""
@@ -148,8 +204,8 @@ class Progress:
         return Text(line, no_wrap=True, overflow="ellipsis")
 
 
-class _StudyBar:
-    """A bar that follows a study, and below it what is running."""
+class _Bar:
+    """A bar with the speed and the time left, and below it what is running."""
 
     def __init__(self) -> None:
         from rich.console import Group
@@ -157,59 +213,55 @@ class _StudyBar:
         from rich.progress import Progress as Bar
         from rich.text import Text
 
-        self._since = self._counted = time.monotonic()
+        self._what = ""
+        self._since = self._counted = self._latest = time.monotonic()
         self._steps = 0
         self._bar = Bar(
-            TextColumn("{task.description:<9}"),
+            TextColumn("{task.description:<9}", markup=False),
             BarColumn(bar_width=24),
             MofNCompleteColumn(),
             TextColumn("{task.fields[pace]}", markup=False),
+            TextColumn("{task.fields[remark]}", markup=False),
         )
-        self._row = self._bar.add_task("planning", total=None, pace="")
+        self._row = self._bar.add_task("", total=None, pace="", remark="")
         self._running = Text(no_wrap=True, overflow="ellipsis")
         self.group = Group(self._bar, self._running)
 
-    def update(self, status: StudyStatus) -> None:
+    def update(self, what: str, done: int, total: int, steps: int, steps_to_do: int) -> None:
         now = time.monotonic()
-        if status.stage != "runs":
-            self._since = now
-        if status.steps != self._steps:
-            self._steps, self._counted = status.steps, now
+        if what != self._what:
+            self._what, self._since = what, self._latest
+        if steps != self._steps:
+            self._steps, self._counted = steps, now
+        self._latest = now
+        pace = _pace(steps, steps_to_do, self._counted - self._since, now - self._counted)
         self._bar.update(
-            self._row,
-            description=status.stage,
-            total=status.total or None,
-            completed=status.kept + status.made + status.failed,
-            pace=_pace(status, self._counted - self._since, now - self._counted),
+            self._row, description=escaped(what), total=total or None, completed=done, pace=pace
         )
-        more = f" and {len(status.running) - 1} more" if len(status.running) > 1 else ""
-        self._running.plain = f"{'':10}{status.running[0]}{more}" if status.running else ""
+
+    def describe(self, remark: str, running: Sequence[str]) -> None:
+        self._bar.update(self._row, remark=remark)
+        more = f" and {len(running) - 1} more" if len(running) > 1 else ""
+        self._running.plain = f"{'':10}{escaped(running[0])}{more}" if running else ""
 
 
-def _pace(status: StudyStatus, seconds: float, since: float = 0.0) -> str:
-    """Return the speed, the time left at that rate, and the number of failed runs.
+def _pace(steps: int, steps_to_do: int, seconds: float, since: float = 0.0) -> str:
+    """Return the speed and the time left at that rate.
 
     Steps are counted when a run ends, so the rate is that of the `seconds` up to the last end; of
     what was left then, the time `since` has passed.
 
-    >>> from windage.study.runner import StudyStatus
-    >>> _pace(StudyStatus(steps=3_000_000, steps_to_do=9_000_000), 2.0)
-    '1.5 M steps/s  0:04 left'
-    >>> _pace(StudyStatus(steps=3_000_000, steps_to_do=9_000_000), 2.0, 3.0)
-    '1.5 M steps/s  0:01 left'
+    >>> _pace(3_000_000, 9_000_000, 2.0), _pace(3_000_000, 9_000_000, 2.0, since=3.0)
+    ('1.5 M steps/s  0:04 left', '1.5 M steps/s  0:01 left')
     """
-    parts = []
-    if status.steps and seconds > 0:
-        rate = status.steps / seconds
-        left = max(0, round((status.steps_to_do - status.steps) / rate - since))
-        speed = (
-            f"{rate / 1e6:.2g} M" if rate >= 1e6
-            else f"{rate / 1e3:.0f} k" if rate >= 1e4
-            else f"{rate:.0f}"
-        )  # fmt: skip
-        minutes, hours = left // 60 % 60, left // 3600
-        clock = f"{hours}:{minutes:02}" if hours else f"{minutes}"
-        parts += [f"{speed} steps/s", f"{clock}:{left % 60:02} left"]
-    if status.failed:
-        parts.append(f"{status.failed:,} failed")
-    return "  ".join(parts)
+    if not steps or seconds <= 0:
+        return ""
+    rate = steps / seconds
+    left = max(0, round((steps_to_do - steps) / rate - since))
+    speed = (
+        f"{rate / 1e6:.2g} M" if rate >= 1e6 else f"{rate / 1e3:.0f} k" if rate >= 1e4
+        else f"{rate:.0f}"
+    )  # fmt: skip
+    minutes, hours = left // 60 % 60, left // 3600
+    clock = f"{hours}:{minutes:02}" if hours else f"{minutes}"
+    return f"{speed} steps/s  {clock}:{left % 60:02} left"

@@ -11,7 +11,7 @@ import typer
 from windage.cli import models
 from windage.cli.agents import listed, summary_of
 from windage.cli.options import parse_settings, require_writable
-from windage.cli.terminal import Progress, print_table, print_text
+from windage.cli.terminal import Progress, print_table, print_text, say
 from windage.errors import InputError
 
 if TYPE_CHECKING:
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 _STEPS = 100_000
 _RECORDED = 100_000  # steps that are kept of a run: a picture shows no more
-_BAR = 24
 _GIVEN = ("space", "horizon", "problem", "budgets", "diameter")  # no option of `try` sets these
 _LABELS = (
     "radii", "ties", "slack", "window", "widening", "master", "block_length", "prior",
@@ -95,9 +94,9 @@ def try_(
         print_text(regret.explain())
     if holes:
         print_text(f"{title} {models.apart(holes, model.space)}: {models.NO_GUARANTEE}")
-    print(f"picture: {target}")
+    say(f"picture: {target}")
     if memory is not None:
-        print(f"effective memory: {memory}")
+        say(f"effective memory: {memory}")
 
 
 def _draw_memory(learner: Any, title: str, target: Path) -> Path | None:
@@ -112,14 +111,10 @@ def _draw_memory(learner: Any, title: str, target: Path) -> Path | None:
 
 
 class _Pace:
-    """A bar that follows a run, and its speed.
-
-    The first block is not timed: compiled loops are loaded in it.
-    """
+    """The speed of a run; its first block is not timed, since compiled loops are loaded in it."""
 
     def __init__(self, progress: Progress) -> None:
         self._progress = progress
-        self._percent = -1
         self._start = (0, time.perf_counter())
         self._first: tuple[int, float] | None = None
         self._now = self._start
@@ -128,11 +123,7 @@ class _Pace:
         """Take in how many steps are done."""
         self._now = (done, time.perf_counter())
         self._first = self._first or self._now
-        percent = 100 * done // steps
-        if percent != self._percent:
-            self._percent = percent
-            full = _BAR * done // steps
-            self._progress(f"playing [{'#' * full}{'.' * (_BAR - full)}] {percent} %")
+        self._progress.count("playing", done, steps, steps=True)
 
     def speed(self) -> str:
         """Return the steps per second, in three digits."""
