@@ -20,7 +20,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from windage.agents.configuration import arguments, declare, plain
+from windage.agents.configuration import arguments, declare, is_ours, named, plain
 from windage.agents.reward_scale import LARGEST, Scale
 from windage.agents.state import Blob, pack, take_back, unpack
 from windage.agents.tuning import Budgets, is_left_open
@@ -52,6 +52,7 @@ class Agent(ABC):
     """
 
     id: ClassVar[str]
+    """What saved states call it; of a class of one's own that has none, `module:Class`."""
     requires: ClassVar[tuple[str, ...]] = ()
     """What its kind must be told of the problem, beyond its states, actions and horizon.
 
@@ -78,12 +79,14 @@ class Agent(ABC):
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
+        if ":" in getattr(cls, "id", ":") and "id" not in vars(cls) and not is_ours(cls):
+            cls.id = f"{cls.__module__}:{cls.__qualname__}"
         declare(cls)
 
-    def __new__(cls, *_: Any, **given: Any) -> Self:
+    def __new__(cls, *positional: Any, **given: Any) -> Self:
         """Keep the arguments for the configuration; `__init__` checks them."""
         self = super().__new__(cls)
-        self._given = given
+        self._given = given | named(cls, positional) if len(positional) > 1 else given
         return self
 
     def __init__(

@@ -1,7 +1,7 @@
 """The configuration of an agent: one frozen record of its arguments, derived from its constructor.
 
-Every keyword argument of a constructor, those it passes on as `**options` included, is a field of
-the class's `Config`. The attribute of the same name holds the checked value and can be set once:
+Every argument of a constructor but the space, those it passes on as `**options` included, is a field
+of the class's `Config`. The attribute of the same name holds the checked value and can be set once:
 sets, tables and windows are built from it, and a saved state says by it how to make the agent
 again.
 """
@@ -18,7 +18,7 @@ import numpy as np
 from windage.confidence.radii import Radii
 from windage.spaces import StateActions
 
-__all__ = ["AgentOptions", "arguments", "declare", "parameters", "plain"]
+__all__ = ["AgentOptions", "arguments", "declare", "is_ours", "named", "parameters", "plain"]
 
 
 class AgentOptions(TypedDict, total=False):
@@ -45,7 +45,7 @@ def declare(kind: type[Any]) -> None:
         kw_only=True,
         module=kind.__module__,
     )
-    if kind.__module__.partition(".")[0] == __name__.partition(".")[0]:
+    if is_ours(kind):
         keywords = [p.name for p in _own(kind) if p.kind is p.KEYWORD_ONLY]
         for name in ("space", *keywords, *kind.derived):
             if not any(name in vars(base) for base in kind.__mro__):
@@ -53,16 +53,32 @@ def declare(kind: type[Any]) -> None:
 
 
 def parameters(kind: type[Any]) -> dict[str, inspect.Parameter]:
-    """Return the keyword arguments of a class of agents, its own first, then those passed on."""
+    """Return the arguments of a class of agents, its own first, then those it passes on.
+
+    The space comes first and is none of them; all others are passed by name, whether or not the
+    constructor insists on it.
+    """
     known: dict[str, inspect.Parameter] = {}
     for base in kind.__mro__:
         if "__init__" not in vars(base):
             continue
-        found = inspect.signature(vars(base)["__init__"]).parameters.values()
-        known |= {p.name: p for p in found if p.kind is p.KEYWORD_ONLY and p.name not in known}
+        found = list(inspect.signature(vars(base)["__init__"]).parameters.values())
+        for p in found[2:]:
+            if p.name not in known and p.kind in (p.KEYWORD_ONLY, p.POSITIONAL_OR_KEYWORD):
+                known[p.name] = p.replace(kind=p.KEYWORD_ONLY)
         if not any(p.kind is p.VAR_KEYWORD for p in found):
             break  # what the class above takes, this one decides
     return {name: p for name, p in known.items() if name not in kind.fixed}
+
+
+def named(kind: type[Any], values: tuple[Any, ...]) -> dict[str, Any]:
+    """Return positional arguments of a constructor by their names, without the space."""
+    return {p.name: value for p, value in zip(_own(kind)[1:], values[1:], strict=False)}
+
+
+def is_ours(kind: type[Any]) -> bool:
+    """Return whether a class is the library's, and none of the user's."""
+    return kind.__module__.partition(".")[0] == __name__.partition(".")[0]
 
 
 def _own(kind: type[Any]) -> list[inspect.Parameter]:

@@ -203,6 +203,6 @@ def restore(state: bytes, **given: Any) -> Any:
         raise StateError(
             f"it holds a {blob.agent!r} agent, which this version does not know",
             field="state",
-            fix="use the version of windage that wrote it",
+            fix="pass it to from_state of the class that wrote it, or use that version of windage",
         )
     return pkgutil.resolve_name(homes[blob.agent]).from_state(state, **given)

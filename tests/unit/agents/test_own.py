@@ -165,3 +165,40 @@ def test_what_is_no_agent_is_refused(folder, name, said):
 def test_what_cannot_be_made_is_refused(folder, name, options, said):
     with pytest.raises(wd.InputError, match=said):
         wd.agents.make(f"own_agents_here:{name}", wd.StateActions([2]), horizon=9, **options)
+
+
+class Loose(wd.agents.Agent):
+    """Takes its arguments by place, as most classes do."""
+
+    def __init__(self, space, horizon, seed=0, first=1):
+        super().__init__(space, horizon=horizon, seed=seed)
+        self.visits, self.first = np.zeros(space.n_pairs), first
+
+    def _choose(self, state):
+        last = int(self.space.counts[state]) - 1
+        return min(self.first, last) if self.t % 2 else last
+
+    def _learn(self, state, action, reward, s_next):
+        self.visits[self.space.pair(state, action)] += 1
+
+    def _survivors(self):
+        return {"visits": self.visits}
+
+
+def test_arguments_of_a_subclass_may_be_positional():
+    assert list(wd.agents.parameters(Loose)) == ["seed", "first"]
+    space = wd.StateActions([2, 3])
+    agent = Loose(space, 100, 7, 2)
+    assert (agent.config.horizon, agent.config.seed, agent.config.first) == (100, 7, 2)
+    assert agent.config == wd.agents.make(Loose, space, horizon=100, seed=7, first=2).config
+    agent.observe(0, agent.act(0), 0.5, 1)
+    twin = Loose.from_state(agent.state())
+    assert (twin.t, twin.first, twin.visits.sum()) == (2, 2, 1)
+    wd.testing.check_agent(Loose, horizon=300)
+
+
+def test_a_subclass_needs_no_id():
+    assert Loose.id.endswith(":Loose")
+    state = Loose(wd.StateActions([1]), 10).state()
+    with pytest.raises(wd.StateError, match="from_state of the class that wrote it"):
+        wd.agents.restore(state)
