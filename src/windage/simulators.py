@@ -101,7 +101,7 @@ def world_of(problem: DriftingMDP, seed: int, first: int, last: int) -> Dynamics
         noise = Spread(of_rewards, code, float(problem.noise.spread))
     return Dynamics(
         tables.first, tables.last, 0, problem.space.n_pairs, *tables[2:],
-        noise, key(seed, "world.base"), key(seed, "world.state"),
+        noise, key(seed, "world.base"), key(seed, "world.state"), np.zeros((0, 2), np.int64),
     )  # fmt: skip
 
 

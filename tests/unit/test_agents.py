@@ -54,6 +54,7 @@ def test_calls_out_of_order_change_nothing():
         ((0, 0, None, 0), "reward: None"),
         ((0, 0, 0.5, 2), "s_next: 2"),
         ((0, 0, 0.5, 0.0), "s_next: 0.0"),
+        ((0, 0, 0.5, 1, 7), "seen: 7 does not say which variable"),
     ],
 )
 def test_impossible_observations_change_nothing(call, message):
@@ -63,6 +64,14 @@ def test_impossible_observations_change_nothing(call, message):
     with pytest.raises(InputError, match=message):
         a.observe(*call)
     assert a.state() == before
+
+
+def test_without_a_structure_there_is_no_use_for_what_was_seen():
+    told, silent = agent(), agent()
+    for one, step in ((told, (0, 0, 0.5, 1, {"demand": 3})), (silent, (0, 0, 0.5, 1))):
+        one.act(0)
+        one.observe(*step)
+    assert told.state() == silent.state()
 
 
 def test_declared_ranges_are_enforced():

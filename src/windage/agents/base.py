@@ -11,7 +11,7 @@ import inspect
 import math
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -27,13 +27,15 @@ from windage.agents.tuning import Budgets, is_left_open
 from windage.agents.warning_capture import quietly
 from windage.errors import CallOrderError, HorizonReached, InputError, NotConverged, StateError
 from windage.spaces import StateActions, as_space
-from windage.validation import as_horizon, as_integer, as_range, as_seed
+from windage.validation import as_horizon, as_integer, as_range, as_seed, shown
 
 if TYPE_CHECKING:
     from windage.kernels.rollout import Block
     from windage.kernels.simulator import Dynamics
 
 __all__ = ["Agent", "KernelAgent", "ProgressAgent"]
+
+_NOTHING = np.zeros((0, 2), np.int64)
 
 
 class Agent(ABC):
@@ -108,6 +110,7 @@ class Agent(ABC):
         self.overridden = 0
         """How often another action than the advised one was played."""
         self._pending: tuple[int, int] | None = None
+        self._seen = _NOTHING  # what the step in hand showed
         self._overridden_then = 0  # what `overridden` is once the step in hand is learned
 
     def act(self, s: int) -> int:
@@ -136,12 +139,24 @@ class Agent(ABC):
             raise
         return action
 
-    def observe(self, s: int, a: int, reward: float, s_next: int) -> None:
-        """Take in what followed the last decision: action played, reward, next state."""
+    def observe(
+        self,
+        s: int,
+        a: int,
+        reward: float,
+        s_next: int,
+        seen: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Take in what followed the last decision: action played, reward, next state.
+
+        `seen` says what the step showed of the variables of a structure, by name: an outcome, or
+        the (lowest, highest) it may have been. An agent without a structure has no use for it.
+        """
         state = self.space.check_state(s)
         action = self.space.check_action(state, a)
         after = self.space.check_state(s_next, "s_next")
         value = self._check_reward(reward)
+        told = self._check_seen(int(self.space.offsets[state]) + action, value, after, seen)
         if self._pending is None:
             raise CallOrderError(
                 "there is no decision to learn about",
@@ -159,6 +174,7 @@ class Agent(ABC):
             )
         with self.in_step():
             self._overridden_then = self.overridden + (action != self._pending[1])
+            self._seen = told
             self._learn(state, action, value, after)
             self.overridden, self._pending = self._overridden_then, None
             self.last_state = after
@@ -328,13 +344,22 @@ class Agent(ABC):
             )
 
     def _past_step(
-        self, s: int, a: int, reward: float, s_next: int, *, started: bool
+        self,
+        s: int,
+        a: int,
+        reward: float,
+        s_next: int,
+        seen: Mapping[str, Any] | None,
+        *,
+        started: bool,
     ) -> tuple[int, float, int]:
         """Return pair, reward and next state of a step before t = 1; too late once it has acted."""
         self._require_unstarted(started)
         pair = self.space.pair(s, a)
         after = self.space.check_state(s_next, "s_next")
-        return pair, self._check_reward(reward), after
+        value = self._check_reward(reward)
+        self._seen = self._check_seen(pair, value, after, seen)
+        return pair, value, after
 
     @property
     def _largest(self) -> float:
@@ -348,6 +373,22 @@ class Agent(ABC):
 
     def _check_reward(self, reward: object) -> float:
         return self._scale.checked(reward)
+
+    def _check_seen(
+        self,
+        pair: int,
+        reward: float,
+        after: int,
+        seen: Mapping[str, Any] | None,
+    ) -> NDArray[np.int64]:
+        """Return what a step showed of each variable, as `kernels.simulator.Dynamics` has it."""
+        if seen is not None and not isinstance(seen, Mapping):
+            raise InputError(
+                f"{shown(seen)} does not say which variable it is about",
+                field="seen",
+                fix='name the variables of the structure: seen={"demand": 7}',
+            )
+        return _NOTHING
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.space!r}, horizon={self.horizon}, t={self.t})"
@@ -416,7 +457,7 @@ class KernelAgent(Agent):
 
         self._make_room(1)
         pair = int(self.space.offsets[state]) + action
-        learn(self._kernel, self.t, state, pair, reward, s_next)
+        learn(self._kernel, self.t, state, pair, reward, s_next, self._seen)
         self._look_back(np.array([reward]))
 
     def play(self, model: Dynamics, state: int, block: Block) -> int:

@@ -6,7 +6,8 @@ observe and to the same bit; any other agent is called step by step.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +23,7 @@ class Steps(NamedTuple):
     """Steps in the order they were decided; rewards in the agent's units.
 
     A step that was never learned from was decided and withdrawn; its outcome is not looked at.
+    `seen` has what `Agent.observe` is told of each step, None if it is told nothing of any.
     """
 
     states: NDArray[np.int64]
@@ -29,6 +31,7 @@ class Steps(NamedTuple):
     pairs: NDArray[np.int64]
     rewards: NDArray[np.float64]
     afters: NDArray[np.int64]
+    seen: Sequence[Mapping[str, Any] | None] | None = None
 
     def part(self, first: int, last: int | None = None) -> Steps:
         """Return the steps from `first` up to before `last`, sharing memory."""
@@ -39,6 +42,7 @@ class Steps(NamedTuple):
             self.pairs[here],
             self.rewards[here],
             self.afters[here],
+            None if self.seen is None else self.seen[here],
         )
 
 
@@ -76,7 +80,8 @@ def _step_by_step(agent: Agent, steps: Steps) -> NDArray[np.int64]:
     ):
         advised[i] = space.pair(s, agent.act(s))
         if learned:
-            agent.observe(s, actions[i], reward, after)
+            told = None if steps.seen is None else steps.seen[i]
+            agent.observe(s, actions[i], reward, after, *(() if told is None else (told,)))
         else:
             agent.withdraw()
     return advised
@@ -88,8 +93,10 @@ def _compiled(agent: EpisodicAgent, steps: Steps) -> NDArray[np.int64]:
     advised = np.zeros(steps.states.size, np.int64)
     agent._make_room_to_remember(int(steps.learned.sum()))
     agent._make_room_to_log(steps.states.size)
+    columns = map(np.ascontiguousarray, steps[:5])
+    nothing = np.zeros((steps.states.size, 0, 2), np.int64)
     with agent.in_step():
-        t, done = run(agent._learner, agent.t, *map(np.ascontiguousarray, steps), advised)
+        t, done = run(agent._learner, agent.t, *columns, nothing, advised)
         _advance(agent, steps.part(0, done), advised)
         assert agent.t == t
     if done < steps.states.size:

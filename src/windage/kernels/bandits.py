@@ -84,7 +84,7 @@ def _count(bandit, p, x, sign):
 
 
 @observe.register(Bounds)
-def count(bandit, t, s, p, reward, after):  # noqa: ARG001
+def count(bandit, t, s, p, reward, after, seen):  # noqa: ARG001
     """Learn from a sample; the oldest one leaves a window that is full."""
     x = (reward - bandit.low) / bandit.width
     n = bandit.clock[s]
@@ -113,7 +113,7 @@ def drawn(bandit, t, s):
 
 
 @observe.register(Weights)
-def weigh(bandit, t, s, p, reward, after):  # noqa: ARG001
+def weigh(bandit, t, s, p, reward, after, seen):  # noqa: ARG001
     """Learn from a sample, and start anew at the end of a batch."""
     x = (reward - bandit.low) / bandit.width
     if not 0.0 <= x <= 1.0:

@@ -47,7 +47,7 @@ def choose(critic, t, s):
 
 
 @observe.register(Critic)
-def learn(critic, t, s, p, reward, after):  # noqa: ARG001 - a pair has its state
+def learn(critic, t, s, p, reward, after, seen):  # noqa: ARG001 - a pair has its state
     """Move value and gain along the temporal difference."""
     scaled = (reward - critic.low) / critic.width
     ahead = critic.values[_best(critic, after)]

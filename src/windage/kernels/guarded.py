@@ -111,8 +111,8 @@ def _act(guarded, t, s):
 
 
 @observe.register(GuardedLearner, forceinline=True)
-def _observe(guarded, t, s, p, reward, after):
-    observe(guarded.anchor, t, s, p, reward, after)
+def _observe(guarded, t, s, p, reward, after, seen):
+    observe(guarded.anchor, t, s, p, reward, after, seen)
     learn(guarded.chooser, p, reward, after)
 
 

@@ -65,7 +65,7 @@ def bin_of(scaled):
 
 
 @observe.register(IndexLearner)
-def _observe(learner, t, s, p, reward, after):  # noqa: ARG001 - a pair has its state
+def _observe(learner, t, s, p, reward, after, seen):  # noqa: ARG001 - a pair has its state
     window, clock = learner.window, learner.window.clock[0]
     scaled = min(1.0, max(0.0, (reward - learner.low) / learner.width))
     take(window, p, scaled, after)

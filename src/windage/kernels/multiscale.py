@@ -423,5 +423,5 @@ def _act(learner, t, s):
 
 
 @observe.register(MultiScaleLearner, forceinline=True)
-def _observe(learner, t, s, p, reward, after):  # noqa: ARG001 - a pair has its state
+def _observe(learner, t, s, p, reward, after, seen):  # noqa: ARG001 - a pair has its state
     learn(learner, p, reward, after)

@@ -25,8 +25,8 @@ def act(agent, t, s):
 
 
 @variants
-def observe(agent, t, s, pair, reward, after):
-    """Learn from one step."""
+def observe(agent, t, s, pair, reward, after, seen):
+    """Learn from one step; `seen` is what it showed, as `simulator.Dynamics` has it."""
 
 
 @variants
@@ -53,7 +53,7 @@ def play(agent, least, most, model, state, t, states, pairs, rewards, means):
         means[i], rewards[i], after = land(model, t, pair, base, u, coin)
         if not least <= rewards[i] <= most:
             return state, i, OUT_OF_RANGE
-        observe(agent, t, state, pair, rewards[i], after)
+        observe(agent, t, state, pair, rewards[i], after, model.seen)
         state = after
         t += 1
     return state, states.size, PLAYED
@@ -87,13 +87,13 @@ def decide(agent, t, s):
 
 
 @compiled
-def learn(agent, t, s, pair, reward, after):
+def learn(agent, t, s, pair, reward, after, seen):
     """`observe`, called from Python."""
-    observe(agent, t, s, pair, reward, after)
+    observe(agent, t, s, pair, reward, after, seen)
 
 
 @compiled
-def replay(agent, t, states, learned, pairs, rewards, afters, advised):
+def replay(agent, t, states, learned, pairs, rewards, afters, seen, advised):
     """Act in every recorded state; learn from the steps that had an outcome.
 
     What it leaves behind is what act and observe, called by hand for every step, would have left.
@@ -105,7 +105,7 @@ def replay(agent, t, states, learned, pairs, rewards, afters, advised):
         if advised[i] < 0:
             return t, i
         if learned[i]:
-            observe(agent, t, states[i], pairs[i], rewards[i], afters[i])
+            observe(agent, t, states[i], pairs[i], rewards[i], afters[i], seen[i])
             t += 1
     return t, states.size
 
@@ -195,10 +195,10 @@ def _given_action(agent, t, s):
 
 
 @observe.register(Uniform, forceinline=True)
-def _learn_nothing(_agent, _t, _s, _pair, _reward, _after):
+def _learn_nothing(_agent, _t, _s, _pair, _reward, _after, _seen):
     pass
 
 
 @observe.register(Policies, forceinline=True)
-def _learn_nothing_either(_agent, _t, _s, _pair, _reward, _after):
+def _learn_nothing_either(_agent, _t, _s, _pair, _reward, _after, _seen):
     pass

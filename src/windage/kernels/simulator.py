@@ -128,6 +128,7 @@ class Dynamics(NamedTuple):
     noise: Bernoulli | Spread
     base_key: NDArray[np.uint64]
     state_key: NDArray[np.uint64]
+    seen: NDArray[np.int64]  # [variables, 2] lowest and highest outcome each may have had; (0, -1)
 
 
 @inlined

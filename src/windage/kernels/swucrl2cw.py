@@ -223,7 +223,7 @@ def evi(learner, epsilon):
 
 
 @observe.register(OptimisticLearner, forceinline=True)
-def _observe(learner, t, s, p, reward, after):  # noqa: ARG001 - a pair has its state
+def _observe(learner, t, s, p, reward, after, seen):  # noqa: ARG001 - a pair has its state
     remember(learner.rules, learner.key, learner.window, learner.sets, t, p, reward, after)
 
 
@@ -245,5 +245,6 @@ def _memory_counts(learner, counts):
 @compiled
 def remember_all(learner, t, pairs, rewards, afters):
     """Remember many samples, the first of them of time t."""
+    rules, key, window, sets = learner.rules, learner.key, learner.window, learner.sets
     for i in range(pairs.size):
-        observe(learner, t + i, 0, pairs[i], rewards[i], afters[i])
+        remember(rules, key, window, sets, t + i, pairs[i], rewards[i], afters[i])

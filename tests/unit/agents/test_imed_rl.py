@@ -233,7 +233,7 @@ class TestActing:
             assert pair == RAGGED.offsets[s] + a
             reward, after = world.step(a)
             one.observe(s, a, reward, after)
-            observe(other._kernel, t, s, pair, reward, after)
+            observe(other._kernel, t, s, pair, reward, after, np.zeros((0, 2), np.int64))
         for name, array in one._kernel._asdict().items():
             if name in ("law", "rewards", "transitions", "skeleton", "policy", "gain", "bias"):
                 assert array.tobytes() == getattr(other._kernel, name).tobytes(), name

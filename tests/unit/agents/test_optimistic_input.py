@@ -174,6 +174,8 @@ def test_calls_out_of_order_change_nothing():
 
 def test_preloading_ends_with_the_first_decision_even_a_withdrawn_one():
     agent = make()
+    with pytest.raises(InputError, match="seen: 7 does not say which variable"):
+        agent.preload(0, 0, 0.5, 1, 7)
     agent.preload(0, 0, 0.5, 1)
     agent.act(0)
     agent.withdraw()

@@ -288,3 +288,25 @@ def test_impossible_states_are_refused():
         damaged[place] ^= 1
         refused(arrays={"runner": damaged})
     assert Turns.from_state(pack(good)).state() == agent.state()
+
+
+def test_a_runner_is_told_what_was_seen():
+    class Witness(wd.SWUCRL2CW):
+        def observe(self, s, a, reward, s_next, seen=None):
+            self.told = [*getattr(self, "told", []), seen]
+            super().observe(s, a, reward, s_next, seen)
+
+    class WitnessTurns(Turns):
+        def _next_runner(self):
+            runner, steps = super()._next_runner()
+            options = {k: v for k, v in runner.configuration().items() if k != "space"}
+            return Witness(self.space, **options), steps + 9
+
+    relay = WitnessTurns(SPACE, horizon=T)
+    for seen in ({"demand": 3}, None, {}):
+        relay.act(0)
+        relay.observe(0, 0, 0.5, 0, seen)
+    assert relay.runner.told == [{"demand": 3}, None, {}]
+    relay.act(0)
+    with pytest.raises(InputError, match="seen: 3 does not say"):
+        relay.observe(0, 0, 0.5, 0, 3)

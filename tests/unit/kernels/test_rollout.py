@@ -33,6 +33,7 @@ class Fair(NamedTuple):
     visits: np.ndarray  # [pairs]
     seen: np.ndarray  # [4] the last t, state, reward and next state
     stop: int
+    shown: np.ndarray  # [1] the sum of all that steps showed
 
 
 @act.register(Fair)
@@ -45,8 +46,9 @@ def _least_played(agent, t, s):
 
 
 @observe.register(Fair)
-def _count(agent, t, s, pair, reward, after):
+def _count(agent, t, s, pair, reward, after, seen):
     agent.visits[pair] += 1
+    agent.shown[0] += seen.sum()
     agent.seen[0], agent.seen[1], agent.seen[2], agent.seen[3] = t, s, reward, after
 
 
@@ -58,7 +60,7 @@ def _visits(agent, counts):
 
 def fair(stop=10**9):
     offsets = np.ascontiguousarray(SPACE.offsets, np.int64)
-    return Fair(offsets, np.zeros(SPACE.n_pairs, np.int64), np.zeros(4), stop)
+    return Fair(offsets, np.zeros(SPACE.n_pairs, np.int64), np.zeros(4), stop, np.zeros(1))
 
 
 def uniform():
@@ -95,7 +97,7 @@ def by_hand(make, call, model, state, t, n):
     for i in range(n):
         pair = call("decide")(agent, t + i, state)
         mean, reward, after = step(model, t + i, pair)
-        call("learn")(agent, t + i, state, pair, reward, after)
+        call("learn")(agent, t + i, state, pair, reward, after, model.seen)
         block.states[i], block.pairs[i] = state, pair
         block.rewards[i], block.means[i] = reward, mean
         state = after
@@ -110,13 +112,14 @@ def plain(value):
 @pytest.mark.parametrize("ahead", [0, 7])
 def test_a_loop_is_act_step_observe(kind, ahead):
     make, call = kind
-    model = world_of(MODEL, 5, 1, 3 * T)._replace(ahead=ahead)
+    model = world_of(MODEL, 5, 1, 3 * T)._replace(ahead=ahead, seen=np.array([[1, 2]]))
     agent, block = make(), Block.empty(T)
     state, n, how = call("play")(agent, *WIDE, model, 2, 4, *block.columns)
     twin, expected, last = by_hand(make, call, model, 2, 4, T)
     assert (state, n, how) == (last, T, rollout.PLAYED)
     assert plain(block) == plain(expected)
     assert plain(agent) == plain(twin)
+    assert not isinstance(agent, Fair) or agent.shown[0] == 3 * T
     assert len(set(block.pairs.tolist())) == SPACE.n_pairs
 
 
@@ -193,14 +196,15 @@ def test_a_replay_acts_everywhere_and_learns_from_outcomes():
     rewards, afters = rng.random(n), rng.integers(0, SPACE.n_states, n)
     advised, agent, twin, t = np.empty(n, np.int64), fair(), fair(), 5
     replay = interpreted(rollout.replay)
-    found = replay(agent, 5, states, learned, pairs, rewards, afters, advised)
+    told = rng.integers(0, 9, (n, 3, 2))
+    found = replay(agent, 5, states, learned, pairs, rewards, afters, told, advised)
     for i in range(n):
         assert advised[i] == interpreted(rollout.decide)(twin, t, states[i])
         if learned[i]:
-            step_ = (states[i], pairs[i], rewards[i], afters[i])
+            step_ = (states[i], pairs[i], rewards[i], afters[i], told[i])
             interpreted(rollout.learn)(twin, t, *step_)
             t += 1
     assert found == (t, n) == (5 + learned.sum(), n)
     assert plain(agent) == plain(twin)
-    done = replay(fair(stop=20), 5, states, learned, pairs, rewards, afters, advised)
+    done = replay(fair(stop=20), 5, states, learned, pairs, rewards, afters, told, advised)
     assert done == (20, int(np.searchsorted(np.cumsum(learned), 15)) + 1)

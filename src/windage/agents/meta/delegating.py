@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
@@ -62,6 +62,7 @@ class Relay(Agent):
     ) -> None:
         super().__init__(space, horizon=horizon, **options)
         self._leg = Leg(None, 1, 1, np.zeros(2), 0, 0)
+        self._hearsay: tuple[Mapping[str, Any], ...] = ()
         self._hand: Any = None  # the steps that the runner plays now, a `kernels.rollout.Block`
         # episodes of those before, as far as anyone may still ask: number m in row m % size
         self._past = np.zeros(min(_EPISODES_KEPT, self.horizon + 8), no_rows().dtype)
@@ -136,8 +137,15 @@ class Relay(Agent):
         self._hand = step = Block.empty(1)
         step.states[0], step.pairs[0] = state, self.space.pair(state, action)
         step.rewards[0] = reward
-        self._runner.observe(state, action, reward, s_next)
+        self._runner.observe(state, action, reward, s_next, *self._hearsay)
         self._settle()
+
+    def _check_seen(
+        self, pair: int, reward: float, after: int, seen: Mapping[str, Any] | None
+    ) -> NDArray[np.int64]:
+        """Keep what was shown for the runner, who knows what to make of it."""
+        self._hearsay = () if seen is None else (seen,)
+        return super()._check_seen(pair, reward, after, seen)
 
     def _settle(self) -> None:
         """Enter the steps that the runner has learned from since the last time."""

@@ -10,6 +10,7 @@ why the order of BORL's bound survives that, step by step.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -171,13 +172,20 @@ class MultiScaleGuarded(BORL):
         anchor._make_room_to_log(min(self.block_length, self.horizon))
         return anchor
 
-    def preload(self, s: int, a: int, reward: float, s_next: int) -> None:
+    def preload(
+        self,
+        s: int,
+        a: int,
+        reward: float,
+        s_next: int,
+        seen: Mapping[str, Any] | None = None,
+    ) -> None:
         """Let the multi-scale learner learn from a step of the time before t = 1.
 
         The anchor does not: its blocks start with nothing, as the theorem has them.
         """
         started = self._runner is not None
-        self._learner_state.preload(*self._past_step(s, a, reward, s_next, started=started))
+        self._learner_state.preload(*self._past_step(s, a, reward, s_next, seen, started=started))
 
     @property
     def preloaded(self) -> int:

@@ -18,6 +18,7 @@ the learner did on others. No theorem bounds its regret; `MultiScaleGuarded` pla
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -399,13 +400,20 @@ class MultiScale(KernelAgent):
             raise undeclared(value, self._scale, self.t)
         return value
 
-    def preload(self, s: int, a: int, reward: float, s_next: int) -> None:
+    def preload(
+        self,
+        s: int,
+        a: int,
+        reward: float,
+        s_next: int,
+        seen: Mapping[str, Any] | None = None,
+    ) -> None:
         """Learn from a step somebody took before t = 1; older ones first.
 
         Samples of the past age like all others; only the longest window remembers them for good.
         """
         started = self.n_episodes > 0
-        self._learner_state.preload(*self._past_step(s, a, reward, s_next, started=started))
+        self._learner_state.preload(*self._past_step(s, a, reward, s_next, seen, started=started))
 
     def forgetting(self) -> Forgetting:
         """Return how much each window has counted in the world as a whole, through time."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Unpack
 
@@ -430,12 +431,20 @@ class EpisodicAgent(KernelAgent):
             window=self._window.kernel, plan=room._replace(**kept)
         )
 
-    def preload(self, s: int, a: int, reward: float, s_next: int) -> None:
+    def preload(
+        self,
+        s: int,
+        a: int,
+        reward: float,
+        s_next: int,
+        seen: Mapping[str, Any] | None = None,
+    ) -> None:
         """Learn from a step somebody took before t = 1; older ones first.
 
         Samples of the past age like all others: they leave the window as new ones come in.
         """
-        pair, value, after = self._past_step(s, a, reward, s_next, started=self.n_episodes > 0)
+        started = self.n_episodes > 0
+        pair, value, after = self._past_step(s, a, reward, s_next, seen, started=started)
         if self.preloaded == 0:
             self._let_the_past_go()
         self._window.ahead = self.preloaded + 1
