@@ -55,8 +55,8 @@ from windage.errors import WindageError as WindageError
 from windage.models import DriftingMDP as DriftingMDP
 from windage.models.files import load as load
 from windage.models.mdp import MDP as MDP
+from windage.models.mdp import Noise as Noise
 from windage.models.mdp import gain_lp as gain_lp
-from windage.models.noise import Noise as Noise
 from windage.oracle.finite_horizon import benchmark_gap as benchmark_gap
 from windage.regret import Regret as Regret
 from windage.regret import dynamic_regret as dynamic_regret

@@ -20,7 +20,7 @@ from windage.errors import InputError
 from windage.kernels.jit import call
 from windage.kernels.sums import accumulate
 from windage.models import DriftingMDP
-from windage.models.fingerprint import fingerprint
+from windage.models.files import fingerprint
 from windage.models.gains import GainCurve
 from windage.recording import Run
 

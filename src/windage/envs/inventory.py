@@ -9,9 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from windage.envs.registry import Facts, Instance, register
-from windage.models import DriftingMDP
-from windage.models.mdp import MDP
-from windage.models.noise import Noise
+from windage.models import MDP, DriftingMDP, Noise
 from windage.schedules import Knots
 from windage.spaces import StateActions
 from windage.validation import as_horizon, as_integer, as_real, as_size, require_memory

@@ -10,9 +10,7 @@ from numpy.typing import NDArray
 
 from windage.envs.registry import Facts, Instance, register
 from windage.errors import InputError
-from windage.models import DriftingMDP
-from windage.models.mdp import MDP
-from windage.models.noise import Noise
+from windage.models import MDP, DriftingMDP, Noise
 from windage.rng import stream
 from windage.schedules import Burst, Cosine, Linear, RandomWalk, Schedule, Steps
 from windage.spaces import StateActions

@@ -6,8 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from windage.envs.registry import Facts, Instance, register
-from windage.models import DriftingMDP
-from windage.models.noise import Noise
+from windage.models import DriftingMDP, Noise
 from windage.spaces import StateActions
 from windage.validation import as_horizon, as_size, require_memory
 

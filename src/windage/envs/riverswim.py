@@ -8,9 +8,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from windage.envs.registry import Facts, Instance, register
-from windage.models import DriftingMDP
-from windage.models.mdp import MDP
-from windage.models.noise import Noise
+from windage.models import MDP, DriftingMDP, Noise
 from windage.schedules import Cosine, Steps
 from windage.spaces import StateActions
 from windage.validation import as_horizon, as_real, as_size, require_memory

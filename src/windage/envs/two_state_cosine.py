@@ -5,9 +5,7 @@ from __future__ import annotations
 import math
 
 from windage.envs.registry import Facts, Instance, register
-from windage.models import DriftingMDP
-from windage.models.mdp import MDP
-from windage.models.noise import Noise
+from windage.models import MDP, DriftingMDP, Noise
 from windage.schedules import Cosine
 from windage.spaces import StateActions
 from windage.validation import as_horizon, as_size

@@ -21,7 +21,7 @@ from windage.errors import InputError
 from windage.logs.counts import BlockCounts, count_blocks
 from windage.logs.log import Log
 from windage.models import DriftingMDP
-from windage.models.noise import Noise
+from windage.models.mdp import Noise
 from windage.validation import as_integer
 
 __all__ = ["Fit", "fit"]

@@ -1,13 +1,12 @@
-"""Models that change with t: what drifts (`model`), how it is stored, and by how much it varies."""
+"""Models: stationary ones, and those that change with t; their sources, budgets and noise."""
 
 from windage.models.blend import Blend, Mixture
-from windage.models.budgets import Budgets
-from windage.models.communication import Disconnection
-from windage.models.drifting import DriftingMDP
-from windage.models.source import Source
-from windage.models.tabulated import ArrayStream, FunctionStream, Stream
+from windage.models.drifting import Budgets, Disconnection, DriftingMDP
+from windage.models.mdp import MDP, Noise
+from windage.models.source import ArrayStream, FunctionStream, Source, Stream
 
 __all__ = [
+    "MDP",
     "ArrayStream",
     "Blend",
     "Budgets",
@@ -15,6 +14,7 @@ __all__ = [
     "DriftingMDP",
     "FunctionStream",
     "Mixture",
+    "Noise",
     "Source",
     "Stream",
 ]

@@ -19,10 +19,8 @@ from windage.models.mdp import (
     check_transitions,
     rectangular,
 )
-from windage.models.source import largest, largest_row
-from windage.models.tabulated import ArrayStream, FunctionStream
-from windage.schedules import Knots, Schedule, as_schedule
-from windage.schedules.steps import check_knots
+from windage.models.source import ArrayStream, FunctionStream, largest, largest_row
+from windage.schedules import Knots, Schedule, as_schedule, check_knots
 from windage.spaces import StateActions, as_space
 from windage.validation import as_choice
 

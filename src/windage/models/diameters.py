@@ -2,12 +2,12 @@
 
 D(p_t) is not extreme where the kernel is: two kernels of diameter 1 may blend into one of diameter
 2 (spec 1.12). At each time the kernel of a blend is a base or lies on a line between two
-(`models.segments`). Lines are searched by branch and bound in their weight. Between two solved
-kernels the least times to every target are bounded (`oracle.hitting_times.Segment`); where the
-bound of a target exceeds what is attained by more than the tolerance, the piece is cut for it, the
-worst piece first. A cut is made at a weight that occurs at some time t, so that a diameter solved
-is a diameter attained. Most targets drop out at once. A piece inside which no weight occurs is
-done, for its ends are solved. So the cost does not grow with T.
+(`models.blend`). Lines are searched by branch and bound in their weight. Between two solved kernels
+the least times to every target are bounded (`Segment`); where the bound of a target exceeds what is
+attained by more than the tolerance, the piece is cut for it, the worst piece first. A cut is made
+at a weight that occurs at some time t, so that a diameter solved is a diameter attained. Most
+targets drop out at once. A piece inside which no weight occurs is done, for its ends are solved. So
+the cost does not grow with T.
 
 Drift that is no blend is solved kernel by kernel.
 """
@@ -25,11 +25,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from windage.errors import NotConverged
-from windage.models.blend import Blend, Mixture
+from windage.models.blend import Blend, Line, Mixture, places, points_and_lines
 from windage.models.mdp import Transitions
-from windage.models.segments import Line, places, points_and_lines
-from windage.oracle.diameter import search_of, segment_of, solve_diameter
-from windage.oracle.hitting_times import Point, Segment
+from windage.oracle.diameter import Drops, search_of, solve_diameter
+from windage.spaces import StateActions
 from windage.validation import as_integers, as_real
 
 if TYPE_CHECKING:
@@ -43,6 +42,8 @@ Integers = NDArray[np.int64]
 _MOST_STEPS = 2_000_000
 _MOST_SOLVES = 100_000
 _CELLS_A_BLOCK = 1 << 20  # pairs times targets looked at together: 8 MB an array
+_ROUGH = 1e-5  # of a drop: what rounding may do before it is worth a closer look
+_BLENDING = 32 * float(np.finfo(np.float64).eps)  # what rounding does to a blend of drops or rows
 _SOLVER_SHARE = 0.125  # of the tolerance: what a solved kernel may be off by
 
 
@@ -176,7 +177,7 @@ class _Hunt:
             targets = np.arange(first, min(first + width, self.space.n_states))
             at, h = 0, np.empty(0)
             for line, ((x0, t0), (x1, t1)) in zip(lines, ends, strict=True):
-                segment = segment_of(self.space, side.parts[line.i], side.parts[line.j])
+                segment = Segment(self.space, side.parts[line.i], side.parts[line.j])
                 # the lines of knots follow one another: a line starts where the last one ended
                 left = segment.point(x0, h if at == t0 else self._settle(t0, targets, None))
                 at, h = t1, self._settle(t1, targets, left.h)
@@ -268,3 +269,91 @@ def _digest(kernel: Transitions) -> bytes:
         return blake2b(kernel.tobytes(), digest_size=16).digest()
     parts = (kernel.indptr, kernel.indices, kernel.data)
     return blake2b(b"".join(part.tobytes() for part in parts), digest_size=16).digest()
+
+
+class Point(NamedTuple):
+    """Times to some targets, a column each, and their drops along a segment.
+
+    They need not solve the kernel at x, but bounds are close if they do.
+    """
+
+    x: float
+    h: Reals
+    part: Reals  # the drops at x = 0
+    slope: Reals
+    noise: Reals  # what rounding may do to any of them
+
+    def drops(self, x: float) -> Reals:
+        """Return the drops of every pair at a weight."""
+        return self.part + x * self.slope
+
+    def only(self, columns: NDArray[np.bool_]) -> Point:
+        """Return the same for some of the targets."""
+        return Point(self.x, *(array[:, columns] for array in self[1:]))
+
+
+class Segment:
+    """The kernels (1 - x) p_0 + x p_1 for 0 <= x <= 1.
+
+    Drops are linear in the weight x too. If h >= 0 with h(g) = 0 is such that every state but g has
+    an action that drops by c > 0 or more all along, all least times to g are at most h / c all
+    along. Between two solved kernels three h are tried:
+
+        the times h_0 of the one, and h_1 of the other: a drop is least at one of the two ends;
+        the straight line (1 - y) h_0 + y h_1 between them: with d_ab the drop of h_a at end b it
+            drops (1 - y) d_00 + y d_11 + y (1 - y) (d_01 + d_10 - d_00 - d_11).
+
+    The error of the last is of second order in the length where the best actions stay. That of the
+    others is of first order, but they are exact where one end is the worst of all kernels.
+    """
+
+    def __init__(self, space: StateActions, first: Transitions, second: Transitions) -> None:
+        self.first, self.second = first, second = Drops(space, first), Drops(space, second)
+        self.kappa = max(first.kappa, second.kappa) + _BLENDING
+        self.largest_rate = np.maximum(first.largest_rate, second.largest_rate)
+
+    def point(self, x: float, h: Reals) -> Point:
+        """Return what bounds need of the times h at x.
+
+        Where rounding would widen them, drops are summed from differences, which takes longer.
+        """
+        worst = h.max(axis=0)
+        rough = 2.0 * self.kappa * self.largest_rate[self.first.space.state_of, None] * worst
+        if rough.max() <= _ROUGH:
+            part = self.first.drops(h)
+            return Point(x, h, part, self.second.drops(h) - part, rough)
+        ends = [model.precise_drops(h) for model in (self.first, self.second)]
+        (part, noise), (other, its) = ends
+        share = 2.0 * self.kappa / min(self.first.kappa, self.second.kappa)
+        return Point(x, h, part, other - part, share * np.maximum(noise, its))
+
+    def uppers(self, targets: Integers, left: Point, right: Point) -> Reals:
+        """Return for each target what bounds its least times at all weights between two points."""
+        d00, d01 = left.drops(left.x), left.drops(right.x)
+        d10, d11 = right.drops(left.x), right.drops(right.x)
+        worst = left.h.max(axis=0), right.h.max(axis=0)
+        straight = _least(d00, d11, d01 + d10 - d00 - d11)
+        straight -= np.maximum(left.noise, right.noise)
+        upper = self._upper(targets, np.maximum(*worst), straight)
+        for point, one, other in ((left, d00, d01), (right, d10, d11)):
+            drops = np.minimum(one, other) - point.noise
+            np.minimum(upper, self._upper(targets, point.h.max(axis=0), drops), out=upper)
+        return upper
+
+    def _upper(self, targets: Integers, worst: Reals, drops: Reals) -> Reals:
+        best = np.maximum.reduceat(drops, self.first.space.offsets[:-1], axis=0)
+        best[targets, np.arange(targets.size)] = math.inf
+        c = best.min(axis=0)
+        upper = np.full(targets.size, math.inf)
+        np.divide(worst * (1.0 + self.kappa), c, out=upper, where=c > 0.0)
+        return upper
+
+
+def _least(a: Reals, b: Reals, bend: Reals) -> Reals:
+    """Return the least of (1 - y) a + y b + y (1 - y) bend for 0 <= y <= 1."""
+    least = np.minimum(a, b)
+    sag = bend < 0.0
+    a, b, bend = a[sag], b[sag], bend[sag]
+    y = np.clip(0.5 * (1.0 + (b - a) / bend), 0.0, 1.0)
+    least[sag] = (1.0 - y) * a + y * b + y * (1.0 - y) * bend
+    return least

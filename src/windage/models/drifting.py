@@ -1,33 +1,41 @@
-"""DriftingMDP: a model that changes with t, built from knots, blends, arrays or functions."""
+"""DriftingMDP: a model that changes with t, built from knots, blends, arrays or functions.
+
+Its `Budgets` say how much it moves from step to step (paper, Eq. 1-2): B_{r,t} = max over pairs of
+abs(r_{t+1} - r_t), B_{p,t} = max over pairs of the L1 norm of p_{t+1} - p_t, for t = 1..T-1; B_r
+and B_p are their sums, T - 1 terms each.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import functools
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from windage.errors import InputError
 from windage.models import builders
-from windage.models.budgets import Budgets
-from windage.models.communication import Disconnection, disconnections
-from windage.models.mdp import MDP, Transitions
-from windage.models.noise import Noise
-from windage.models.source import Source
+from windage.models.blend import Blend, edges, rising
+from windage.models.mdp import MDP, Noise, Transitions
+from windage.models.source import KEPT_STEPS, Source
 from windage.schedules import Steps
 from windage.spaces import StateActions
-from windage.validation import as_flag, as_horizon, as_integer, as_name
+from windage.validation import as_flag, as_horizon, as_integer, as_name, require_memory
 
 if TYPE_CHECKING:
     from windage.models.diameters import DiameterBound
     from windage.models.gains import GainCurve
     from windage.oracle.finite_horizon import FiniteHorizon
 
-__all__ = ["DriftingMDP"]
+__all__ = ["Budgets", "Disconnection", "DriftingMDP"]
 
 Reals = NDArray[np.float64]
+
+
+CHUNK = 1 << 16
+"""So many times are looked at together."""
 
 
 class DriftingMDP:
@@ -304,6 +312,164 @@ class DriftingMDP:
     def __reduce__(self) -> tuple[object, ...]:
         """Travel between processes without tables and what else can be made again."""
         return _rebuilt, (type(self), self.horizon, self.noise, self.source, self.name)
+
+
+class Budgets:
+    """The variation of a drifting model between the times `first` and `last`.
+
+    `reward` and `transition` are the sums of the steps t -> t + 1 with first <= t < last. Per-step
+    series are built when asked for.
+
+    Attributes
+    ----------
+    reward, transition
+        B_r and B_p of the interval.
+    """
+
+    def __init__(self, source: Source, first: int, last: int) -> None:
+        self.first = first
+        self.last = last
+        self._source = source
+        self.reward, self.transition = source.totals(first, last)
+
+    @functools.cached_property
+    def _series(self) -> tuple[Reals, Reals]:
+        require_memory(
+            16 * (self.last - self.first), "budget series", fix="ask for a shorter interval"
+        )
+        r, p = self._source.variations(self.first, self.last)
+        r.flags.writeable = p.flags.writeable = False
+        return r, p
+
+    @property
+    def reward_steps(self) -> Reals:
+        """B_{r,t} for t = first..last-1."""
+        return self._series[0]
+
+    @property
+    def transition_steps(self) -> Reals:
+        """B_{p,t} for t = first..last-1."""
+        return self._series[1]
+
+    @property
+    def changes(self) -> int:
+        """The number of times t in the interval at which M_{t+1} differs from M_t."""
+        return self._summary[0]
+
+    @property
+    def change_times(self) -> NDArray[np.int64]:
+        """The times t in the interval, after its first, at which M_t differs from M_{t-1}."""
+        found, t = [], self.first + 1
+        for r, p in self._chunks():
+            found.append(t + np.flatnonzero((r > 0) | (p > 0)))
+            t += r.size
+        return np.concatenate(found) if found else np.empty(0, np.int64)
+
+    def between(self, first: int, last: int) -> Budgets:
+        """Return the budgets of a part of the interval."""
+        start = as_integer(first, "first", low=self.first, high=self.last)
+        return Budgets(self._source, start, as_integer(last, "last", low=start, high=self.last))
+
+    @property
+    def largest_steps(self) -> tuple[float, float]:
+        """The largest B_{r,t} and the largest B_{p,t}."""
+        return self._summary[1:]
+
+    @functools.cached_property
+    def _summary(self) -> tuple[int, float, float]:
+        """Changes and largest steps: one pass for both."""
+        changes, reward, transition = 0, 0.0, 0.0
+        for r, p in self._chunks():
+            changes += int(np.count_nonzero((r > 0) | (p > 0)))
+            reward = max(reward, float(r.max(initial=0.0)))
+            transition = max(transition, float(p.max(initial=0.0)))
+        return changes, reward, transition
+
+    def windows(self, length: int) -> tuple[Reals, Reals]:
+        """Return the budgets of every `length` consecutive steps: what a window of W sees drift.
+
+        Entry i is the sum of the steps first + i .. first + i + length - 1.
+        """
+        n = as_integer(length, "length", low=1)
+        steps = self.last - self.first
+        if n > steps:
+            raise InputError(
+                f"{n} steps do not fit into the {steps} steps of the interval",
+                field="length",
+                fix=f"pass an integer from 1 to {steps}",
+            )
+        sums = [np.concatenate([[0.0], np.cumsum(series)]) for series in self._series]
+        r, p = (total[n:] - total[:-n] for total in sums)
+        return r, p
+
+    def _chunks(self) -> Iterator[tuple[Reals, Reals]]:
+        if "_series" in self.__dict__:
+            yield self._series
+            return
+        for first in range(self.first, self.last, CHUNK):
+            yield self._source.variations(first, min(first + CHUNK, self.last))
+
+    def __repr__(self) -> str:
+        return (
+            f"Budgets(reward={self.reward:.6g}, transition={self.transition:.6g}, "
+            f"first={self.first}, last={self.last})"
+        )
+
+
+CHUNK = 1 << 16
+"""So many times of a blend without known stops are looked at together."""
+
+
+class Disconnection(NamedTuple):
+    """A stretch of time in which no policy leads from state `origin` to state `target`."""
+
+    first: int
+    last: int
+    origin: int
+    target: int
+
+
+def disconnections(model: DriftingMDP, start: int, end: int) -> list[Disconnection]:
+    """Return where a model does not communicate between two times.
+
+    Each distinct set of possible moves is tested once.
+    """
+    found: list[Disconnection] = []
+    for times, last in _looks(model, start, end):
+        numbers = model.source.supports(times)
+        cuts = np.flatnonzero(np.diff(numbers)) + 1
+        firsts = times[np.concatenate([[0], cuts])]
+        lasts = np.append(firsts[1:] - 1, last)
+        answers: dict[int, tuple[int, int] | None] = {}
+        for number, begin, stop in zip(numbers[np.append(0, cuts)], firsts, lasts, strict=True):
+            if number not in answers:
+                answers[number] = model.at(int(begin)).unreachable()
+            hole = answers[number]
+            if hole is None:
+                continue
+            if found and found[-1][1:] == (begin - 1, *hole):
+                found[-1] = found[-1]._replace(last=int(stop))
+            else:
+                found.append(Disconnection(int(begin), int(stop), *hole))
+    return found
+
+
+def _looks(model: DriftingMDP, start: int, end: int) -> Iterator[tuple[NDArray[np.int64], int]]:
+    """Yield times to look at, each of which stands for those up to the next, and the last of all.
+
+    A blend is looked at where its kernel starts or stops to move, anything else everywhere.
+    """
+    source = model.source
+    stops = source.kernels.schedule.stops(model.horizon) if isinstance(source, Blend) else None
+    if isinstance(source, Blend) and stops is not None:
+        near = edges(source.kernels, stops)
+        times = rising(np.array([start]), near, near + 1)
+        yield times[(times >= start) & (times <= end)], end
+        return
+    size = CHUNK if isinstance(source, Blend) else KEPT_STEPS  # what a stream finds stays
+    for first in range(start, end + 1, size):
+        last = min(first + size - 1, end)
+        yield np.arange(first, last + 1), last
 
 
 def _rebuilt(

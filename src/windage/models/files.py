@@ -1,4 +1,4 @@
-"""Models as files: `.npz` without pickle, written whole or not at all.
+"""Models as files, `.npz` without pickle, written whole or not at all; and their fingerprints.
 
 A file of the library's own holds the base models and the schedules. A file of the user's own holds
 plain arrays: `r[t, s, a]` and `p[t, s, a, s']`, or without the t for a model that does not drift,
@@ -7,11 +7,12 @@ and, if action sets differ, `actions[s]`, the number of actions of each state.
 
 from __future__ import annotations
 
+import hashlib
 import math
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 import msgspec
 import numpy as np
@@ -23,18 +24,17 @@ from windage.errors import ModelError, StateError, WindageError
 from windage.models import builders
 from windage.models.blend import Blend
 from windage.models.drifting import DriftingMDP
-from windage.models.fingerprint import fingerprint, is_plain, passed, spec_of
 from windage.models.mdp import (
     MDP,
+    Noise,
     Transitions,
     cells_of,
     check_rewards,
     check_transitions,
     rectangular,
 )
-from windage.models.noise import Noise
-from windage.schedules import Knots, Schedule
-from windage.schedules.serialization import from_spec
+from windage.models.source import ArrayStream
+from windage.schedules import Knots, Schedule, from_spec, is_plain, to_spec
 from windage.spaces import StateActions
 from windage.validation import require_memory
 
@@ -71,7 +71,7 @@ def save(model: DriftingMDP, path: str | Path) -> None:
     source = model.source
     rewards: Sequence[NDArray[np.float64]]
     kernels: Sequence[Transitions]
-    if isinstance(source, Blend) and is_plain(source):
+    if _plain_blend(source):
         rewards, kernels = source.rewards.parts, source.kernels.parts
         schedules: tuple[Schedule, Schedule] = (source.kernels.schedule, source.rewards.schedule)
     else:
@@ -298,3 +298,74 @@ def _check_size(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> None:
                 f"{entry.filename} claims {claimed} bytes, "
                 f"the file has {entry.file_size - content.tell()}"
             )
+
+
+ASKED = 1 << 16
+"""At so many times a fingerprint looks at a function."""
+
+
+def fingerprint(model: DriftingMDP) -> str:
+    """Return a number that tells models apart by their content, not by who made them.
+
+    It is a hash of what `save` would write, names apart: every base model to the last bit, the
+    schedules, the noise and the horizon. So a model and its file have the same, and the same drift
+    written in another way has another. A function, or a schedule of one's own, is asked at every
+    time up to 65,536 times, and at so many evenly spaced ones of a longer horizon: two that agree
+    there count as one.
+    """
+    if model._fingerprint is None:
+        model._fingerprint = _hash(model)
+    return model._fingerprint
+
+
+def _plain_blend(source: object) -> TypeGuard[Blend]:
+    """Return whether this is a blend whose schedules can be written as data."""
+    return isinstance(source, Blend) and all(
+        is_plain(side.schedule) for side in (source.kernels, source.rewards)
+    )
+
+
+def spec_of(schedule: Schedule) -> dict[str, Any]:
+    """Return a schedule as plain data in which equal numbers are written alike."""
+    return {name: _number(value) for name, value in to_spec(schedule).items()}
+
+
+def passed(model: DriftingMDP, times: Iterable[int]) -> Iterator[tuple[int, MDP]]:
+    """Yield the times at which a model differs from the one looked at before, and the model."""
+    before: MDP | None = None
+    for t in times:
+        now = model.at(t)
+        if before is None or now != before:
+            before = now
+            yield t, now
+
+
+def _hash(model: DriftingMDP) -> str:
+    digest = hashlib.sha256(model.space.counts.tobytes())
+    source = model.source
+    if _plain_blend(source):
+        for r, p in zip(source.rewards.parts, source.kernels.parts, strict=True):
+            _add(digest, r, p)
+        schedules = [spec_of(source.kernels.schedule), spec_of(source.rewards.schedule)]
+    else:
+        asked: Iterable[int] = range(1, model.horizon + 1)
+        if model.horizon > ASKED and not isinstance(source, ArrayStream):
+            asked = np.unique(np.linspace(1, model.horizon, ASKED).astype(np.int64)).tolist()
+        times = []
+        for t, mdp in passed(model, asked):
+            times.append(t)
+            _add(digest, mdp.rewards, mdp.transitions)
+        schedules = [spec_of(Knots(tuple(times), "step"))] * 2
+    noise = [model.noise.kind, float(model.noise.spread)]
+    digest.update(msgspec.json.encode([schedules, noise, model.horizon], order="sorted"))
+    return digest.hexdigest()[:32]
+
+
+def _add(digest: Any, rewards: NDArray[np.float64], kernel: Transitions) -> None:
+    for part in (rewards + 0.0, *cells_of(kernel)):  # a reward of -0.0 is 0.0
+        digest.update(np.ascontiguousarray(part).tobytes())
+
+
+def _number(value: Any) -> Any:
+    plain = value.item() if isinstance(value, np.generic) else value
+    return int(plain) if isinstance(plain, float) and plain.is_integer() else plain

@@ -1,18 +1,28 @@
-"""MDP: mean rewards and transition probabilities over state-action pairs, checked and immutable."""
+"""MDP: mean rewards and transition probabilities over pairs; Noise: rewards around their mean."""
 
 from __future__ import annotations
 
 import functools
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 
-from windage.errors import ModelError
-from windage.oracle import graph
+from windage.errors import InputError, ModelError
+from windage.oracle import diameter
 from windage.spaces import StateActions, as_space, rectangular
-from windage.validation import FrozenRows, as_csr, as_flag, as_floats, freeze
+from windage.validation import (
+    FrozenRows,
+    as_choice,
+    as_csr,
+    as_flag,
+    as_floats,
+    as_real,
+    freeze,
+    shown,
+)
 
 if TYPE_CHECKING:
     from windage.oracle.gain import Solution
@@ -22,6 +32,7 @@ __all__ = [
     "MDP",
     "TOLERANCE",
     "Cells",
+    "Noise",
     "Transitions",
     "as_floats",
     "cells_of",
@@ -163,17 +174,15 @@ class MDP:
         One that rounding leaves further apart than `tol` times its size raises `NotConverged`:
         from some 1e8 on a larger `tol` is needed.
         """
-        from windage.oracle import diameter
-
         return diameter.diameter(self.space, self.transitions, tol=tol)
 
     def is_communicating(self) -> bool:
         """Return whether every state can be reached from every other under some policy."""
-        return graph.classes(self.space, self.cells.rows, self.cells.states)[0] == 1
+        return diameter.classes(self.space, self.cells.rows, self.cells.states)[0] == 1
 
     def unreachable(self) -> tuple[int, int] | None:
         """Return states (s, s') such that no policy leads from s to s'; None if there are none."""
-        return graph.unreachable(self.space, self.cells.rows, self.cells.states)
+        return diameter.unreachable(self.space, self.cells.rows, self.cells.states)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, MDP):
@@ -189,6 +198,85 @@ class MDP:
     def __repr__(self) -> str:
         kind = "dense" if isinstance(self.transitions, np.ndarray) else "CSR"
         return f"MDP({self.space!r}, {kind})"
+
+
+_KINDS = ("none", "bernoulli", "gaussian", "beta")
+
+
+@dataclass(frozen=True)
+class Noise:
+    """The law of a reward given its mean; make one with the class methods.
+
+    The paper asks for 1-sub-Gaussian noise: Bernoulli and Beta rewards in [0, 1] are, and Gaussian
+    ones with sigma <= 1.
+
+    Examples
+    --------
+    >>> Noise.gaussian(0.1)
+    Noise.gaussian(sigma=0.1)
+    >>> Noise.bernoulli().bounded
+    True
+    """
+
+    kind: str
+    spread: float = 0.0
+
+    def __post_init__(self) -> None:
+        as_choice(self.kind, "noise", _KINDS)
+        spread = as_real(self.spread, "spread", low=0, open_low=self.kind == "beta")
+        if spread and self.kind in ("none", "bernoulli"):
+            raise InputError(
+                f"{spread} has no meaning for {self.kind!r}", field="spread", fix="leave it out"
+            )
+        object.__setattr__(self, "spread", spread)
+
+    @classmethod
+    def bernoulli(cls) -> Noise:
+        """Rewards are 1 with probability r_t(s, a), else 0."""
+        return cls("bernoulli")
+
+    @classmethod
+    def gaussian(cls, sigma: float = 0.1) -> Noise:
+        """Rewards are normal around their mean; they may leave [0, 1]."""
+        return cls("gaussian", as_real(sigma, "sigma", low=0))
+
+    @classmethod
+    def beta(cls, concentration: float = 10.0) -> Noise:
+        """Rewards are Beta(c m, c (1 - m)) with mean m; large c is little noise."""
+        return cls("beta", as_real(concentration, "concentration", low=0, open_low=True))
+
+    @classmethod
+    def none(cls) -> Noise:
+        """Rewards equal their mean."""
+        return cls("none")
+
+    @classmethod
+    def of(cls, noise: Noise | str) -> Noise:
+        """Return a Noise, given one or its bare name."""
+        if isinstance(noise, Noise):
+            return noise
+        if not isinstance(noise, str):
+            raise InputError(
+                f"{shown(noise)} is not a noise",
+                field="noise",
+                fix="pass a wd.Noise or its bare name",
+            )
+        kind = as_choice(noise, "noise", _KINDS)
+        return {"gaussian": cls.gaussian, "beta": cls.beta}.get(kind, lambda: cls(kind))()
+
+    @property
+    def bounded(self) -> bool:
+        """Whether rewards stay in [0, 1]."""
+        return self.kind != "gaussian"
+
+    @property
+    def code(self) -> int:
+        """The number the compiled loops know this kind by (`kernels.simulator`)."""
+        return _KINDS.index(self.kind)
+
+    def __repr__(self) -> str:
+        inside = {"gaussian": f"sigma={self.spread}", "beta": f"concentration={self.spread}"}
+        return f"Noise.{self.kind}({inside.get(self.kind, '')})"
 
 
 def gain_lp(mdp: MDP) -> LpSolution:

@@ -29,24 +29,25 @@ from __future__ import annotations
 import functools
 import math
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
-from windage.oracle import graph
-from windage.oracle.hitting_times import Search, Segment, checked, surely
+from windage.errors import ModelError, NotConverged
 from windage.spaces import StateActions
 from windage.validation import as_real, require_memory
 
 __all__ = [
     "DiameterSolution",
+    "Drops",
+    "classes",
     "diameter",
     "hitting_times",
     "search_of",
-    "segment_of",
     "solve_diameter",
+    "unreachable",
 ]
 
 Reals = NDArray[np.float64]
@@ -127,7 +128,7 @@ def solve_diameter(
     model = search.model
     if space.n_states == 1:
         return DiameterSolution(0.0, 0.0, 0.0, 0, 0, 0, 0)
-    cut = graph.unreachable(space, model.rows, model.states)
+    cut = unreachable(space, model.rows, model.states)
     if cut is not None:
         return DiameterSolution(math.inf, math.inf, math.inf, *cut, 0, 0)
     entrance = np.bincount(model.states, model.probabilities, minlength=space.n_states)
@@ -143,12 +144,7 @@ def solve_diameter(
 
 def search_of(space: StateActions, transitions: Transitions, tol: float) -> Search:
     """Return a search for the longest of the least times of a model, not begun yet."""
-    return Search(_Model(space, checked(space, transitions)), tol)
-
-
-def segment_of(space: StateActions, first: Transitions, second: Transitions) -> Segment:
-    """Return the segment between two kernels."""
-    return Segment(*(_Model(space, checked(space, p)) for p in (first, second)))
+    return Search(Drops(space, transitions), tol)
 
 
 def hitting_times(
@@ -180,12 +176,12 @@ def hitting_times(
     return times
 
 
-class _Model:
-    """The probabilities of leaving the state of each pair; dense or CSR, whichever is cheaper."""
+class Drops:
+    """The probabilities of leaving the state of each pair, which make drops; dense or CSR."""
 
     def __init__(self, space: StateActions, transitions: Transitions) -> None:
         S, pairs = space.n_states, space.n_pairs
-        moves: Any = transitions.copy()
+        moves: Any = checked(space, transitions).copy()
         if isinstance(moves, np.ndarray):
             moves[np.arange(pairs), space.state_of] = 0.0
             filled = np.count_nonzero(moves)
@@ -318,3 +314,216 @@ class _Model:
         best = np.maximum.reduceat(values, starts)
         hits = np.flatnonzero(values == best[self.space.state_of])
         return hits[np.searchsorted(hits, starts)]
+
+
+_MOST_SWEEPS = 64
+_MOST_POLICIES = 200  # policy iteration takes a handful of steps
+
+
+class Found(NamedTuple):
+    """Times that solve a target, or suffice to drop it, and bounds of the longest of them."""
+
+    times: Reals
+    lower: float
+    upper: float
+
+
+class Settled(NamedTuple):
+    """For each target a column of times, and bounds of the longest least time to it."""
+
+    h: Reals
+    lower: Reals
+    upper: Reals
+
+
+class Search:
+    """Looks for the target that is farthest from its farthest state."""
+
+    def __init__(self, model: Drops, tol: float) -> None:
+        self.model = model
+        self.tol = tol
+        self.lower = self.upper = self.value = 0.0
+        self.source = self.target = 0
+        self.solves = self.sweeps = 0
+
+    def visit(self, targets: Integers) -> None:
+        """Raise the bounds until they hold for these targets too."""
+        h = self.model.roads(targets)
+        for _ in range(self._most_sweeps):
+            best, lower, upper = self._bracket(targets, h)
+            self.lower = max(self.lower, float(lower.max()))
+            open_ = upper > max(self.lower, self.upper)
+            targets, h, lower, upper = targets[open_], h[:, open_], lower[open_], upper[open_]
+            if targets.size <= 2:
+                break
+            h = self._swept(targets, h, best[:, open_])
+        for i in np.argsort(-lower, kind="stable"):
+            enough = max(self.lower, self.upper)
+            if upper[i] > enough:
+                self._take(int(targets[i]), self.solve(int(targets[i]), h[:, i], enough))
+
+    def settle(self, targets: Integers, h: Reals, enough: float) -> Settled:
+        """Bracket the longest time to each target to within `tol`, or below `enough`.
+
+        `h` is a guess, a column a target: the roads, or the times of a model nearby.
+        """
+        h = h.copy()
+        lower, upper = np.zeros(targets.size), np.full(targets.size, math.inf)
+        todo = np.arange(targets.size)
+        for _ in range(self._most_sweeps):
+            part = h[:, todo]
+            best, lower[todo], upper[todo] = self._bracket(targets[todo], part)
+            open_ = upper[todo] > np.maximum(enough, lower[todo] * (1.0 + self.tol))
+            todo = todo[open_]
+            if todo.size <= 2:
+                break
+            h[:, todo] = self._swept(targets[todo], part[:, open_], best[:, open_])
+        for i in todo:
+            h[:, i], lower[i], upper[i] = self.solve(int(targets[i]), h[:, i], enough)
+        return Settled(h, lower, upper)
+
+    @property
+    def _most_sweeps(self) -> int:
+        # so many sweeps cost about as much as one elimination a target
+        return min(_MOST_SWEEPS, max(4, self.model.space.n_states // 4))
+
+    def _bracket(self, targets: Integers, h: Reals) -> tuple[Reals, Reals, Reals]:
+        """Return the largest drops of the states, and bounds of the longest time to each target."""
+        model = self.model
+        self.sweeps += 1
+        best = np.maximum.reduceat(model.drops(h), model.space.offsets[:-1], axis=0)
+        slack = model.slack(h)
+        return best, *model.bracket(targets, h, best - slack, best + slack)
+
+    def _swept(self, targets: Integers, h: Reals, best: Reals) -> Reals:
+        level = np.maximum(best, 0.0).sum(axis=0) / (self.model.space.n_states - 1)
+        swept: Reals = np.maximum(h - best, 0.0) + level  # below zero by rounding only
+        swept[targets, np.arange(targets.size)] = 0.0
+        return swept
+
+    def solve(self, target: int, h: Reals, enough: float) -> Found:
+        """Solve one target by policy iteration, or stop once it is bounded by `enough`."""
+        model, goal = self.model, np.array([target])
+        drops, noise = self._drops(h)
+        policy = model.first_best(drops)
+        if not math.isfinite(self._bounds(goal, h, drops, noise)[1]):
+            # h does not show that these actions reach the target
+            policy = model.along(model.roads(goal)[:, 0])
+        lower, upper, times = 0.0, math.inf, h
+        for _ in range(_MOST_POLICIES):
+            times = model.evaluate(policy, target)
+            self.solves += 1
+            if not np.isfinite(times).all():
+                break
+            drops, noise = self._drops(times)
+            greedy = model.first_best(drops)
+            lower, upper = self._bounds(goal, times, drops, noise)
+            # an improvement that rounding could have made would let policies go in circles
+            margin = 2.0 * (noise[greedy] + noise[policy]) + np.abs(drops[policy] - 1.0)
+            better = drops[greedy] > drops[policy] + margin
+            better[target] = False
+            if upper <= enough or not better.any():
+                break
+            policy = np.where(better, greedy, policy)
+        if upper > max(enough, lower * (1.0 + self.tol)):
+            raise NotConverged(
+                f"the longest time to {model.space.describe_state(target)} lies between "
+                f"{lower:.6g} and {upper:.6g} after {self.solves} evaluations",
+                field="diameter",
+                fix="pass a larger tol; the times may be too long for floating point",
+            )
+        return Found(times, lower, upper)
+
+    def _drops(self, h: Reals) -> tuple[Reals, Reals]:
+        drops, noise = self.model.precise_drops(h[:, None])
+        return drops[:, 0], noise[:, 0]
+
+    def _bounds(self, goal: Integers, h: Reals, drops: Reals, noise: Reals) -> tuple[float, float]:
+        """Return bounds of the longest least time to one target."""
+        starts = self.model.space.offsets[:-1]
+        least, most = (
+            np.maximum.reduceat(some, starts)[:, None] for some in (drops - noise, drops + noise)
+        )
+        lower, upper = self.model.bracket(goal, h[:, None], least, most)
+        return float(lower[0]), float(upper[0])
+
+    def _take(self, target: int, found: Found) -> None:
+        self.lower, self.upper = max(self.lower, found.lower), max(self.upper, found.upper)
+        if found.times.max() > self.value:
+            self.value = float(found.times.max())
+            self.source, self.target = int(found.times.argmax()), target
+
+
+def surely(model: Drops, target: int) -> tuple[Integers, Integers]:
+    """Return the states from which some policy reaches the target surely, and the pairs to use.
+
+    Pairs that may leave the set go, then states that cannot reach the target by the others, until
+    nothing changes. The target keeps all its pairs, which nobody plays.
+    """
+    from scipy.sparse.csgraph import breadth_first_order
+
+    S, state_of = model.space.n_states, model.space.state_of
+    pair = np.repeat(np.arange(state_of.size), np.diff(model.rows))
+    alive = np.ones(S, dtype=bool)
+    while True:
+        kept = alive[state_of]
+        kept[pair[~alive[model.states]]] = False
+        kept[state_of == target] = True
+        edges = kept[pair]
+        places = model.states[edges], state_of[pair[edges]]
+        backward = csr_array((np.ones(places[0].size), places), shape=(S, S))
+        reached = breadth_first_order(backward, target, return_predecessors=False)
+        if reached.size == np.count_nonzero(alive):
+            return np.flatnonzero(alive), np.flatnonzero(kept)
+        alive[:] = False
+        alive[reached] = True
+
+
+def checked(space: StateActions, transitions: Transitions) -> Transitions:
+    """Return the transitions, dense or CSR, or refuse their shape."""
+    shape = (space.n_pairs, space.n_states)
+    if not issparse(transitions):
+        transitions = np.asarray(transitions, dtype=np.float64)
+    if transitions.shape != shape:
+        raise ModelError(
+            f"has shape {transitions.shape}, the space needs {shape}",
+            field="transitions",
+            fix="pass one row a pair",
+        )
+    return transitions
+
+
+def classes(
+    space: StateActions, rows: NDArray[np.int64], states: NDArray[np.int32]
+) -> tuple[int, NDArray[np.int32]]:
+    """Return the number of strongly connected classes and the class of each state.
+
+    `rows` and `states` list the possible next states of every pair, as in CSR.
+    """
+    from scipy.sparse.csgraph import connected_components
+
+    n, labels = connected_components(
+        _edges(space, rows, states), directed=True, connection="strong"
+    )
+    return int(n), labels
+
+
+def unreachable(
+    space: StateActions, rows: NDArray[np.int64], states: NDArray[np.int32]
+) -> tuple[int, int] | None:
+    """Return a pair (s, s') such that no policy leads from s to s', or None."""
+    n, labels = classes(space, rows, states)
+    if n == 1:
+        return None
+    edges = _edges(space, rows, states).tocoo()
+    leaves = np.zeros(n, dtype=bool)
+    leaves[labels[edges.row[labels[edges.row] != labels[edges.col]]]] = True
+    closed = int(np.flatnonzero(~leaves)[0])  # a finite graph has a class that is never left
+    return int(np.argmax(labels == closed)), int(np.argmax(labels != closed))
+
+
+def _edges(space: StateActions, rows: NDArray[np.int64], states: NDArray[np.int32]) -> csr_array:
+    starts = rows[space.offsets]  # the rows of a state's pairs lie side by side
+    return csr_array(
+        (np.ones(states.size, dtype=bool), states, starts), shape=(space.n_states, space.n_states)
+    )

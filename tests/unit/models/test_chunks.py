@@ -15,7 +15,7 @@ from scipy.sparse import csr_array
 import windage as wd
 from tests.drifting import BUILDERS, MODELS, SPACE, T
 from tests.models import literal_budgets, random_mdp
-from windage.models import blend, budgets, communication, gains, tabulated
+from windage.models import blend, drifting, gains, source
 
 REAL = 1 << 16
 
@@ -23,12 +23,12 @@ REAL = 1 << 16
 @pytest.fixture(params=[2, 7, 59, 60, 61])
 def piece(request, monkeypatch):
     for module, name in (
-        (blend, "STEPS_A_CHUNK"), (budgets, "CHUNK"), (communication, "CHUNK"), (gains, "CHUNK"),
-        (tabulated, "KEPT_STEPS"),
+        (blend, "STEPS_A_CHUNK"), (drifting, "CHUNK"), (gains, "CHUNK"),
+        (source, "KEPT_STEPS"), (drifting, "KEPT_STEPS"),
     ):  # fmt: skip
         monkeypatch.setattr(module, name, request.param)
     monkeypatch.setattr(blend, "_CELLS_A_PIECE", 7 * SPACE.n_pairs * 3)
-    monkeypatch.setattr(tabulated, "_CELLS_A_CHUNK", 7 * SPACE.n_pairs * 3)
+    monkeypatch.setattr(source, "_CELLS_A_CHUNK", 7 * SPACE.n_pairs * 3)
     return request.param
 
 

@@ -16,8 +16,8 @@ from tests.drifting import BUILDERS, MODELS, SHAPES, SPACE
 from tests.models import Weights, random_mdp
 from windage.errors import InputError, NotConverged
 from windage.models import diameters as module
-from windage.oracle import hitting_times
-from windage.oracle.diameter import segment_of, solve_diameter
+from windage.models.diameters import Segment
+from windage.oracle.diameter import solve_diameter
 
 
 def dense(mdp):
@@ -358,7 +358,7 @@ def test_any_two_points_bound_all_kernels_between(seed):
     rng = np.random.default_rng(seed)
     space = wd.StateActions([2, 1, 3])
     first, second = (random_mdp(space, 2 * seed + k, 0.8).transitions for k in range(2))
-    segment, targets = segment_of(space, first, second), np.arange(3)
+    segment, targets = Segment(space, first, second), np.arange(3)
 
     def times(x):
         return least_times(space, first + x * (second - first))
@@ -390,7 +390,7 @@ def test_kernels_between_may_be_far_worse_than_both_ends():
     first = np.array([[0, 1, 0], [0, 1 / 4, 3 / 4], [1 / 6, 0, 5 / 6]])
     second = np.array([[0, 1, 0], [2 / 9, 4 / 9, 3 / 9], [0, 5 / 6, 1 / 6]])
     space = wd.StateActions([1, 1, 1])
-    segment, home = segment_of(space, first, second), np.array([0])
+    segment, home = Segment(space, first, second), np.array([0])
 
     def times(x):
         return times_of_policy(first + x * (second - first), 0)
@@ -442,7 +442,7 @@ def test_bounds_along_segments_allow_for_rounding(size):
     kernels[:, 1, :2] = 0.5
     for s in range(2, S):  # towards state 1, from which half the ways lead to the target
         kernels[:, s, 1 : s + 1] = rng.dirichlet(np.ones(s), size=2)
-    segment = segment_of(space, *kernels)
+    segment = Segment(space, *kernels)
     rows = [[[Fraction(p) for p in row] for row in kernel] for kernel in kernels]
     for _ in range(100):
         # drops of about ten among times of 10^9: eight of sixteen digits are left
@@ -463,7 +463,7 @@ def test_bounds_along_segments_allow_for_differences_that_cancel():
     for _ in range(100):
         p = rng.uniform(0.3, 0.7)
         kernel = np.array([[0, 1, 0, 0], [1, 0, 0, 0], [0, p, 0, 1 - p], [0, 0, 1, 0]])
-        segment = segment_of(space, kernel, kernel)
+        segment = Segment(space, kernel, kernel)
         rows = [[[Fraction(x) for x in row] for row in kernel]] * 2
         h = np.array([0.0, 1e9, 1e9 * p + 3e9 * (1 - p) + rng.uniform(10.0, 11.0), 3e9])
         ends = [segment.point(x, h[:, None]) for x in (0.25, 0.75)]
@@ -478,7 +478,7 @@ def test_the_least_of_a_parabola():
     bend[0] = 0.0
     y = np.linspace(0, 1, 2001)[:, None, None]
     grid = ((1 - y) * a + y * b + y * (1 - y) * bend).min(axis=0)
-    found = hitting_times._least(a, b, bend)
+    found = module._least(a, b, bend)
     assert (found <= grid + 1e-15).all()
     np.testing.assert_allclose(found, grid, atol=1e-5)
 

@@ -11,7 +11,7 @@ from scipy.sparse import csr_array
 
 import windage as wd
 from tests.drifting import BUILDERS, MODELS, SPACE, T
-from windage.models import fingerprint as module
+from windage.models import files as module
 from windage.models.files import fingerprint
 
 

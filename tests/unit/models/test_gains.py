@@ -13,8 +13,8 @@ from tests.drifting import BUILDERS, MODELS, SPACE
 from tests.models import random_mdp
 from windage.errors import InputError, ModelError, NotConverged
 from windage.models import gains
+from windage.models.gains import corner
 from windage.oracle import gain
-from windage.oracle.gain_curve import corner
 from windage.oracle.lp import gain_lp
 
 

@@ -10,7 +10,7 @@ import pytest
 import windage as wd
 from tests.drifting import MODELS, SHAPES
 from tests.models import random_mdp
-from windage.models.segments import places, points_and_lines
+from windage.models.blend import places, points_and_lines
 
 
 @pytest.mark.parametrize("T", [1, 2, 3, 7, 400])

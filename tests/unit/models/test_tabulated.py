@@ -10,7 +10,7 @@ import pytest
 
 import windage as wd
 from tests.drifting import MODELS, SPACE
-from windage.models import tabulated
+from windage.models import drifting, source
 
 T = 50
 
@@ -60,7 +60,8 @@ def test_holes_come_with_the_same_pass():
 
 
 def test_a_walk_that_is_too_long_is_not_kept(monkeypatch):
-    monkeypatch.setattr(tabulated, "KEPT_STEPS", 20)
+    monkeypatch.setattr(source, "KEPT_STEPS", 20)
+    monkeypatch.setattr(drifting, "KEPT_STEPS", 20)
     model, asked = counted()
     whole = model.budgets()
     assert model.source._scan.last - model.source._scan.first < 20

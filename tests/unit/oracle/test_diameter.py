@@ -179,7 +179,7 @@ def test_riverswim_against_all_policies():
 def test_large_sparse_riverswim_stays_sparse():
     space, p = riverswim(1000)
     solution = solve_diameter(space, csr_array(p))
-    assert module._Model(space, csr_array(p)).sparse
+    assert module.Drops(space, csr_array(p)).sparse
     assert solution.value == pytest.approx(float(riverswim_diameter(1000)), rel=1e-12)
     assert solution.lower <= riverswim_diameter(1000) <= solution.upper
 
@@ -298,7 +298,7 @@ def test_few_non_zeros_take_the_sparse_path_and_equal_the_linear_program():
     for row in p:
         row[rng.choice(300, size=5, replace=False)] = rng.dirichlet(np.ones(5))
     sparse = solve_diameter(space, csr_array(p))
-    assert module._Model(space, p).sparse  # few non-zeros decide, not the type
+    assert module.Drops(space, p).sparse  # few non-zeros decide, not the type
     np.testing.assert_allclose(
         hitting_times(space, csr_array(p), sparse.target),
         lp_times(space, p, sparse.target),
@@ -314,7 +314,7 @@ def test_any_h_brackets_the_least_times(seed):
     space = StateActions([2, 3, 1, 2])
     p = rng.dirichlet(np.full(4, 0.5), size=8)
     exact = least_times(space, p)
-    model = module._Model(space, p)
+    model = module.Drops(space, p)
     targets = np.arange(4)
     finite = 0
     for _ in range(200):
@@ -331,7 +331,7 @@ def test_brackets_allow_for_rounding():
     rng = np.random.default_rng(8)
     S = 12
     space = StateActions.uniform(states=S, actions=2)
-    model = module._Model(space, rng.dirichlet(np.ones(S), size=2 * S))
+    model = module.Drops(space, rng.dirichlet(np.ones(S), size=2 * S))
     moves = [[Fraction(x) for x in row] for row in model.moves]
     for _ in range(60):
         # drops of about one among times of 10^9: seven of sixteen digits are left
@@ -364,7 +364,7 @@ def test_roads_cost_the_expected_attempts(form):
                 for j in range(S):
                     if p[pair, j] > 0:
                         roads[s] = np.minimum(roads[s], 1 / p[pair, j] + roads[j])
-        found = module._Model(space, form(p)).roads(np.arange(S))
+        found = module.Drops(space, form(p)).roads(np.arange(S))
         np.testing.assert_allclose(found, roads, rtol=1e-14)
 
 

@@ -7,8 +7,8 @@ import pytest
 
 import windage as wd
 from tests.models import random_mdp
+from windage.models.gains import Unsolved, bracket, certify_line, corner
 from windage.oracle import gain
-from windage.oracle.gain_curve import Unsolved, bracket, certify_line, corner
 from windage.oracle.lp import gain_lp
 
 SPACES = [

@@ -8,9 +8,9 @@ import pytest
 from scipy.sparse import csr_array
 
 import windage as wd
+from windage.models.gains import bracket, corner
 from windage.oracle import gain
 from windage.oracle.finite_horizon import finite_horizon
-from windage.oracle.gain_curve import bracket, corner
 
 OFF = 9e-10  # just within the tolerance of 1e-9
 PAIR = wd.StateActions([1, 1])

@@ -10,8 +10,7 @@ import pytest
 import windage as wd
 from tests.models import Weights, literal_budgets, random_mdp
 from windage.errors import ModelError
-from windage.schedules import Cosine, Custom, as_schedule
-from windage.schedules.serialization import to_spec
+from windage.schedules import Cosine, Custom, as_schedule, to_spec
 
 
 class Own:

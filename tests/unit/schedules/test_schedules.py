@@ -15,8 +15,9 @@ from windage.schedules import (
     Linear,
     RandomWalk,
     Steps,
+    from_spec,
+    to_spec,
 )
-from windage.schedules.serialization import from_spec, to_spec
 
 SCHEDULES = [
     Cosine(),

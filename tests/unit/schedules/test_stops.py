@@ -8,8 +8,8 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from windage.schedules import Burst, Cosine, Linear, RandomWalk, Steps, as_schedule, base, smooth
-from windage.schedules.base import in_pieces
+from windage import schedules
+from windage.schedules import Burst, Cosine, Linear, RandomWalk, Steps, as_schedule, in_pieces
 
 FAST = [
     Cosine(2e7), Cosine(123.4), Cosine(499), Cosine(500), Cosine(777.7), Cosine(250), Cosine(249.9),
@@ -48,8 +48,7 @@ def test_quiet_times_around_a_fast_burst_are_not_gone_through():
 @pytest.mark.parametrize("horizon", [1, 2, 300])
 def test_stretches_are_the_stops_piece_by_piece(schedule, piece, horizon, monkeypatch):
     whole, variation = schedule.stops(horizon), schedule.variation(horizon)
-    monkeypatch.setattr(base, "PIECE", piece)
-    monkeypatch.setattr(smooth, "PIECE", piece)
+    monkeypatch.setattr(schedules, "PIECE", piece)
     pieces = list(schedule.stretches(horizon))
     for before, after in zip(pieces[:-1], pieces[1:], strict=True):
         assert before[-1] == after[0]
@@ -65,7 +64,7 @@ def test_own_schedules_are_gone_through_in_pieces(monkeypatch):
         def weights(self, t, T):
             return [1 - t / T, t / T]
 
-    monkeypatch.setattr(base, "PIECE", 10)
+    monkeypatch.setattr(schedules, "PIECE", 10)
     schedule = as_schedule(Ramp(), 95)
     assert [piece.size for piece in schedule.stretches(95)] == [11] * 9 + [5]
     assert schedule.variation(95) == pytest.approx(94 / 95, abs=1e-13)

@@ -6,7 +6,7 @@ from matplotlib.collections import PolyCollection
 
 import windage as wd
 from tests.pages import drawn, labels, notes, random_run
-from windage.models.budgets import Budgets
+from windage.models.drifting import Budgets
 from windage.report import drift_figure
 from windage.report.figures import sampling
 
