@@ -14,7 +14,7 @@ from windage.cli.options import require_writable
 from windage.cli.terminal import Progress, print_text, say
 
 if TYPE_CHECKING:
-    from windage.study.runner import StudyStatus
+    from windage.study.study import StudyStatus
 
 __all__ = ["demo"]
 

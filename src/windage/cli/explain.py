@@ -14,8 +14,8 @@ from windage.cli.terminal import Progress, print_json, print_table, print_text, 
 
 if TYPE_CHECKING:
     from windage.agents.optimistic.base import ActionReport, Explanation
-    from windage.study.manifest import Manifest
     from windage.study.replay import Moment
+    from windage.study.store import Manifest
 
 __all__ = ["explain"]
 

@@ -19,9 +19,8 @@ if TYPE_CHECKING:
     import polars as pl
 
     from windage.study.diff import Condition, Diff
-    from windage.study.runner import StudyStatus, StudySummary
     from windage.study.stats import Paired
-    from windage.study.study import Study
+    from windage.study.study import Study, StudyStatus, StudySummary
 
 __all__ = ["diff", "run", "verify"]
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Self
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from windage.study.runner import StudyStatus
+    from windage.study.study import StudyStatus
 
 __all__ = [
     "Progress", "complain", "escaped", "line_width", "number", "print_json", "print_table",

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from windage.errors import InputError, WindageError
-from windage.report.page.report import make_report
+from windage.report.page import make_report
 from windage.study.store import Store
 
 __all__ = ["Watcher", "serve"]

@@ -22,9 +22,8 @@ from windage.errors import InputError, StateError
 from windage.study import schema, stats
 from windage.study.compare import better, measure
 from windage.study.configs import AgentConfig, EnvironmentConfig, hash_of
-from windage.study.manifest import Manifest, version_changes
 from windage.study.stats import Paired
-from windage.study.store import Store, load_results
+from windage.study.store import Manifest, Store, load_results, version_changes
 from windage.validation import shown
 
 __all__ = ["Change", "Condition", "ConfigDifference", "Diff", "Match", "diff", "match"]

@@ -20,9 +20,8 @@ from windage.models import DriftingMDP
 from windage.simulators import Problem
 from windage.spaces import StateActions
 from windage.study.configs import FORMAT, AgentConfig, EnvironmentConfig, hash_of, tuned
-from windage.study.manifest import Manifest, ManifestRun
 from windage.study.spec import Entry, Spec
-from windage.study.store import Store
+from windage.study.store import Manifest, ManifestRun, Store
 from windage.study.task import Task
 from windage.validation import LAST_TIME, as_integer, shown
 

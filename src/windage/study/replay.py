@@ -21,8 +21,7 @@ from windage.errors import InputError, StateError
 from windage.models import DriftingMDP
 from windage.simulate import run
 from windage.simulators import Problem
-from windage.study.manifest import Manifest, ManifestRun
-from windage.study.store import Store
+from windage.study.store import Manifest, ManifestRun, Store
 from windage.study.task import recording_step
 from windage.validation import as_integer
 

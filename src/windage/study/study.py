@@ -1,22 +1,42 @@
-"""`Study`: agents, environments, horizons and seeds to compare."""
+"""`Study`: agents, environments, horizons and seeds to compare, and the making of missing runs.
+
+Whatever happens, results that are there stay.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Self
 
+import msgspec
 import numpy as np
 
+from windage import envs, errors
+from windage.agents.base import Agent
+from windage.agents.warning_capture import listening
+from windage.atomic_io import as_path
 from windage.confidence.radii import Radii
-from windage.errors import InputError
-from windage.study.expand import Preview, preview
-from windage.study.runner import StudyStatus, StudySummary, run_study
+from windage.errors import InputError, StateError, WindageError
+from windage.models import DriftingMDP
+from windage.simulate import run as run_agent
+from windage.study import executors
+from windage.study.configs import AT_HAND
+from windage.study.executors import Crew, Job, Pool
+from windage.study.expand import Expansion, Preview, expand, preview, versions
+from windage.study.schema import Gains
 from windage.study.spec import Spec, read_spec
+from windage.study.store import Kind, Manifest, OtherFormatError, Store
+from windage.study.task import Outcome, Task, gains_of, solve
 from windage.validation import shown
 
-__all__ = ["Study"]
+__all__ = ["Failure", "Study", "StudyStatus", "StudySummary", "reason"]
 
 
 class Study:
@@ -122,14 +142,14 @@ class Study:
             After Ctrl-C. In every case finished runs are kept, and the next call goes on from
             there.
         """
-        return run_study(
-            self.spec,
-            folder,
-            workers=workers,
-            executor=executor,
-            scheduler=scheduler,
-            progress=progress,
-        )
+        open_pool = executors.opener(executor, workers, scheduler)
+        status = StudyStatus()
+        progress(status)
+        place = as_path(folder, "folder").absolute()
+        with contextlib.chdir("."):  # and back to it: agents may leave
+            expansion = expand(self.spec)
+            with Store.opened(place) as store:
+                return _Session(store, expansion, status, progress).run(open_pool)
 
     def __repr__(self) -> str:
         spec = self.spec
@@ -180,3 +200,278 @@ def _value(value: Any) -> Any:
 
 def _count(n: int, noun: str) -> str:
     return f"{n:,} {noun}" + ("" if n == 1 else "s")
+
+
+_WARM_UP = 16  # steps that compile a learner
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A run that could not be made, and why; it is tried again the next time."""
+
+    what: str
+    why: str
+
+
+@dataclass
+class StudyStatus:
+    """The state of a running study; given to `progress` now and then.
+
+    Attributes
+    ----------
+    stage
+        The stage: "planning", "reading", "compiling", "oracles" or "runs".
+    total, kept, made, failed
+        Runs that are asked for, that were there already, that were made now, that failed.
+    steps, steps_to_do
+        Steps of the runs made now, and of all that are to be made now; those that failed are not.
+    running
+        Names of the jobs the workers have begun.
+    """
+
+    stage: str = "planning"
+    total: int = 0
+    kept: int = 0
+    made: int = 0
+    failed: int = 0
+    steps: int = 0
+    steps_to_do: int = 0
+    running: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class StudySummary:
+    """The outcome of running a study.
+
+    Attributes
+    ----------
+    folder
+        Of the results.
+    runs, kept, made
+        Runs that are asked for, that were there already, that were made now.
+    repaired
+        Files that were damaged and have been computed anew.
+    failures
+        Runs that could not be made.
+    spare
+        Files of runs that the study does not ask for any more.
+    hash
+        Of all results, the same wherever and in how many pieces they were made; empty if some are
+        missing.
+    """
+
+    folder: Path
+    runs: int
+    kept: int
+    made: int
+    repaired: tuple[str, ...]
+    failures: tuple[Failure, ...]
+    spare: int
+    hash: str
+
+
+def reason(err: Exception) -> str:
+    """Return why a run failed: our errors speak for themselves, others need their names.
+
+    >>> reason(ZeroDivisionError("division by zero"))
+    'ZeroDivisionError: division by zero'
+    """
+    return str(err) if isinstance(err, WindageError) else f"{type(err).__name__}: {err}"
+
+
+class _Session:
+    """One call of `Study.run`."""
+
+    def __init__(
+        self,
+        store: Store,
+        expansion: Expansion,
+        status: StudyStatus,
+        progress: Callable[[StudyStatus], None],
+    ) -> None:
+        self.store = store
+        self.tasks = expansion.tasks
+        self.manifest = expansion.manifest
+        self.status = status
+        self.progress = progress
+        self.failures: dict[str, Failure] = {}
+        self.repaired: list[str] = []
+        self.gains: dict[str, Gains] = {}
+        self.warned = set(expansion.warned)
+        self.labels = {run.key: run for run in reversed(self.manifest.runs)}
+
+    def run(self, open_pool: Callable[[], AbstractContextManager[Pool]]) -> StudySummary:
+        """Read the results that are there, and make those that are missing."""
+        store, status = self.store, self.status
+        store.write_manifest(_with_history(self.manifest, store))
+        self._stage("reading")
+        todo = [task for key, task in self.tasks.items() if not self._is_whole("runs", key)]
+        todo.sort(key=self._in_order)
+        status.total = len(self.tasks)
+        status.kept = len(self.tasks) - len(todo)
+        status.steps_to_do = sum(self.labels[task.key].horizon for task in todo)
+        to_solve = [key for key in self.manifest.oracle_keys() if not self._solved(key)]
+        if todo or to_solve:
+            self._stage("compiling")
+            _warm_up(todo, oracle=bool(to_solve))
+            try:
+                with Crew(open_pool) as crew:
+                    self._stage("oracles")
+                    self._all(crew, self._oracles(to_solve), self._keep_oracle)
+                    self._stage("runs")
+                    self._all(crew, self._runs(todo), self._keep_run)
+            finally:  # an interrupt may fall between a file and its count
+                status.made = len(store.present("runs") & self.tasks.keys()) - status.kept
+        return self._summary()
+
+    def _in_order(self, task: Task) -> tuple[int, int]:
+        """Return a sorting key: whole seeds first, and few models at a time."""
+        return self.labels[task.key].environment_index // AT_HAND, task.seed
+
+    def _oracles(self, keys: list[str]) -> Iterable[Job]:
+        environments = {task.environment.key: task.environment for task in self.tasks.values()}
+        runs = {run.oracle: run for run in reversed(self.manifest.runs)}
+        for key in keys:
+            name = f"the oracle of {runs[key].environment}, T = {runs[key].horizon:,}"
+            yield Job(key, name, solve, (environments[key],))
+
+    def _runs(self, todo: list[Task]) -> Iterable[Job]:
+        for task in todo:
+            run = self.labels[task.key]
+            if run.oracle is not None and run.oracle not in self.gains:
+                self._fail(task.key, str(run), "its oracle failed", run.horizon)
+                continue
+            gains = None if run.oracle is None else self.gains[run.oracle]
+            yield Job(task.key, str(run), None, (task, gains), run.horizon)
+
+    def _all(self, crew: Crew, jobs: Iterable[Job], keep: Callable[[Job, Outcome], None]) -> None:
+        """Keep the outcomes; a job that fails is noted, and the others go on."""
+        for job, ended in crew.results(jobs, self._running):
+            if isinstance(ended, Outcome):
+                keep(job, ended)
+                continue
+            why = reason(ended)
+            self._fail(job.key, job.name, why, job.steps)
+            self.store.note({"kind": "failure", "key": job.key, "why": why, "finished": _now()})
+
+    def _running(self, names: list[str]) -> None:
+        self.status.running = names
+        self.progress(self.status)
+
+    def _fail(self, key: str, what: str, why: str, steps: int) -> None:
+        self.failures[key] = Failure(what, why)
+        self.status.failed += key in self.tasks  # and not an oracle
+        self.status.steps_to_do -= steps
+        self.progress(self.status)
+
+    def _keep_run(self, job: Job, outcome: Outcome) -> None:
+        self.store.keep("runs", job.key, outcome, _now())
+        self.status.made += 1
+        self.status.steps += job.steps
+        agent = self.labels[job.key].agent
+        for message, kind in outcome.warnings:  # of one kind once an agent: numbers in them differ
+            if not {(agent, message), (agent, kind)} & self.warned:
+                self.warned.add((agent, kind))
+                warnings.warn(
+                    f"{agent}: {message}", getattr(errors, kind, UserWarning), stacklevel=2
+                )
+        self.progress(self.status)
+
+    def _keep_oracle(self, job: Job, outcome: Outcome) -> None:
+        self.store.keep("oracles", job.key, outcome, _now())
+        self._solved(job.key)
+
+    def _solved(self, key: str) -> bool:
+        """Return whether an oracle is there; if so, its sums are at hand."""
+        if not self._is_whole("oracles", key):
+            return False
+        row = self.store.oracle(key)
+        assert row is not None
+        self.gains[key] = gains_of(row)
+        return True
+
+    def _is_whole(self, kind: Kind, key: str) -> bool:
+        """Return whether a result is there to the last bit; a damaged one is deleted."""
+        try:
+            return (self.store.run if kind == "runs" else self.store.oracle)(key) is not None
+        except StateError as err:
+            self.repaired.append(f"{err.field} {err.problem}")
+            self.store.remove(kind, key)
+            return False
+
+    def _summary(self) -> StudySummary:
+        present = self.store.present("runs")
+        whole = not self.failures and present >= self.tasks.keys()
+        order = [*self.manifest.oracle_keys(), *self.tasks]
+        return StudySummary(
+            folder=self.store.folder,
+            runs=len(self.tasks),
+            kept=self.status.kept,
+            made=self.status.made,
+            repaired=tuple(self.repaired),
+            failures=tuple(self.failures[key] for key in order if key in self.failures),
+            spare=len(present - self.tasks.keys()),
+            hash=self.store.hash_of(self.manifest) if whole else "",
+        )
+
+    def _stage(self, name: str) -> None:
+        self.status.stage, self.status.running = name, []
+        self.progress(self.status)
+
+
+def _with_history(manifest: Manifest, store: Store) -> Manifest:
+    """Return the manifest with the versions that ran parts of the study before."""
+    try:
+        last = store.manifest()
+    except OtherFormatError as err:
+        warnings.warn(
+            f"{err.field} {err.problem}: all runs are made anew, and the files of the old ones "
+            f"stay in {store.folder / 'runs'}",
+            errors.ParameterWarning,
+            stacklevel=2,
+        )
+        return manifest
+    except StateError as err:
+        if store.has_manifest():
+            warnings.warn(
+                f"{err.field} {err.problem}; it was written anew, and results that are there stay",
+                errors.ParameterWarning,
+                stacklevel=2,
+            )
+        return manifest
+    before = [*last.before, last.versions]
+    now = versions()
+    others = [used for i, used in enumerate(before) if used != now and used not in before[:i]]
+    if others and last.versions != now and store.present("runs"):
+        warnings.warn(
+            f"results in {store.folder} were made with other versions, which manifest.json lists; "
+            "they are kept, and `windage verify` says whether they are the same today",
+            errors.ParameterWarning,
+            stacklevel=2,
+        )
+    return msgspec.structs.replace(manifest, before=others)
+
+
+def _warm_up(todo: list[Task], *, oracle: bool) -> None:
+    """Compile the learners and the oracle once, before there are several workers."""
+    seen = set()
+    for task in todo:
+        ids = task.agent.id, task.environment.id
+        if ids in seen:
+            continue
+        seen.add(ids)
+        if any(":" in id for id in ids):  # noqa: A001
+            continue
+        with contextlib.suppress(WindageError), listening():  # a run that fails will say so itself
+            model = task.environment.build()
+            assert isinstance(model, DriftingMDP)
+            agent = task.agent.build(model, task.seed)
+            if isinstance(agent, Agent) and agent.has_loop():
+                steps = min(_WARM_UP, model.horizon)
+                run_agent(model, agent, task.seed, steps=steps, record="totals")
+    if oracle:
+        envs.make("riverswim", horizon=10).optimal_gains()
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds")

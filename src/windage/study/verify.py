@@ -15,10 +15,9 @@ from windage.rng import stream
 from windage.study import schema
 from windage.study.executors import cores
 from windage.study.expand import versions
-from windage.study.manifest import Manifest, version_changes
-from windage.study.runner import Failure, reason
 from windage.study.schema import Gains, Schema
-from windage.study.store import Store
+from windage.study.store import Manifest, Store, version_changes
+from windage.study.study import Failure, reason
 from windage.study.task import Outcome, Task, gains_of, play, solve
 from windage.validation import as_integer
 

@@ -19,7 +19,7 @@ from tests.conftest import RELIABILITY
 from tests.unit.study.conftest import rewrite
 from windage.cli import main
 from windage.errors import InputError, StateError
-from windage.study import configs, expand, manifest
+from windage.study import configs, expand, store
 from windage.study.schema import RUN, decode
 from windage.study.store import Store, load_oracles
 from windage.study.verify import verify
@@ -307,7 +307,7 @@ def test_another_format_is_refused_and_its_files_stay(results, monkeypatch):
         wd.load_results(results)
     monkeypatch.setattr(configs, "FORMAT", 3)  # as a later version would have it
     monkeypatch.setattr(expand, "FORMAT", 3)
-    monkeypatch.setattr(manifest, "FORMAT", 3)
+    monkeypatch.setattr(store, "FORMAT", 3)
     with pytest.warns(wd.ParameterWarning, match=r"has the format 1, this version reads 3: all"):
         done = small().run(results)
     assert (done.made, done.kept, done.repaired, done.spare) == (6, 0, (), 6)

@@ -19,7 +19,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from windage.confidence.tuning import optimal_widening, optimal_window
-from windage.report.page.style import AgentStyle, styles_of
+from windage.report.page.chart import AgentStyle, styles_of
 from windage.spaces import StateActions
 from windage.study import stats
 from windage.study.compare import corrected, informed

@@ -8,9 +8,8 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
 
-from windage.report.page.chart import Table
+from windage.report.page.chart import AgentStyle, Table
 from windage.report.page.data import SHARE, Contrast, Scored, Standings
-from windage.report.page.style import AgentStyle
 
 __all__ = ["Words", "evidence", "headline", "named", "plain_words", "verdict"]
 

@@ -11,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.unit.report.page.frames import material, row, scores
-from windage.report.page.chart import _apart, plot_text, shortened
+from windage.report.page.chart import THEMES, _apart, _contrast, plot_text, shortened, styles_of
 from windage.report.page.charts.arms import arms_chart
 from windage.report.page.charts.episodes import episodes_chart, reasons_chart
 from windage.report.page.charts.forgetting import forgetting_chart
@@ -21,7 +21,6 @@ from windage.report.page.charts.pairwise import pairwise_chart
 from windage.report.page.charts.regret import regret_chart
 from windage.report.page.charts.shares import shares_chart
 from windage.report.page.charts.sweeps import sweep_chart
-from windage.report.page.style import THEMES, _contrast, styles_of
 
 A, B = [0.9, 0.7, 0.8], [0.75, 0.6, 0.85]
 

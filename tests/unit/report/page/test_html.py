@@ -14,8 +14,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.unit.report.page.frames import material, row, scores
-from windage.report.page.html import render
-from windage.report.page.report import compose, study_text
+from windage.report.page import compose, render, study_text
 
 
 class Read(HTMLParser):

@@ -7,9 +7,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from windage.report.page.chart import Chart, Table, View, axis, colorbar, rounded
+from windage.report.page.chart import (
+    DIVERGING,
+    SEQUENTIAL,
+    Chart,
+    Table,
+    View,
+    axis,
+    colorbar,
+    rounded,
+)
 from windage.report.page.data import AgentRuns, Material, Setting
-from windage.report.page.style import DIVERGING, SEQUENTIAL
 
 __all__ = ["arms_chart"]
 

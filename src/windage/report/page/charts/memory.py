@@ -4,9 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from windage.report.page.chart import Chart, Table, View, axis, colorbar, plot_text, rounded
+from windage.report.page.chart import (
+    SEQUENTIAL,
+    Chart,
+    Table,
+    View,
+    axis,
+    colorbar,
+    plot_text,
+    rounded,
+)
 from windage.report.page.data import AgentRuns, Material, Setting
-from windage.report.page.style import SEQUENTIAL
 
 __all__ = ["memory_chart"]
 

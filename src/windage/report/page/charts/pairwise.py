@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from windage.report.page.chart import FONT, NAME, Chart, Table, View, axis, plot_text
+from windage.report.page.chart import DIVERGING, FONT, NAME, Chart, Table, View, axis, plot_text
 from windage.report.page.data import Material, Scored, Setting, Standings, shared
-from windage.report.page.style import DIVERGING
 from windage.study import stats
 from windage.study.stats import Interval
 

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from windage.report.page.chart import (
+    AgentStyle,
     Chart,
     Table,
     View,
@@ -19,7 +20,6 @@ from windage.report.page.chart import (
     rounded,
 )
 from windage.report.page.data import REWARD, AgentRuns, Material, Setting
-from windage.report.page.style import AgentStyle
 from windage.study import stats
 
 __all__ = ["regret_chart"]

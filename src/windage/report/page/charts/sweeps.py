@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from windage.report.page.chart import Chart, Table, View, axis, colorbar, rounded
+from windage.report.page.chart import SEQUENTIAL, Chart, Table, View, axis, colorbar, rounded
 from windage.report.page.data import REWARD, AgentRuns, Material, Setting
-from windage.report.page.style import SEQUENTIAL
 from windage.study import stats
 
 __all__ = ["sweep_chart"]

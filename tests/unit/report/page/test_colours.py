@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
-from windage.report.page.style import THEMES, styles_of
+from windage.report.page.chart import THEMES, styles_of
 
 # What dichromats see of linear RGB (Machado, Oliveira, Fernandes 2009, severity 1).
 EYES = {

@@ -6,10 +6,9 @@ import re
 
 import windage as wd
 from tests.unit.report.page.frames import material, row, scores
-from windage.report.latex import tables
-from windage.report.latex.tables import bibliography, keys_of
-from windage.report.page.html import render
-from windage.report.page.report import compose
+from windage.report import latex
+from windage.report.latex import bibliography, keys_of
+from windage.report.page import compose, render
 from windage.study.compare import RULE
 
 HIGH = [0.80, 0.82, 0.79, 0.83, 0.81, 0.78, 0.80, 0.84, 0.80, 0.81]
@@ -24,15 +23,15 @@ def bold(table):
 
 def test_the_caption_agrees_with_what_is_bold():
     agents = {"best": HIGH, "near": NEAR, "low": LOW}
-    table = tables.means_table(material(scores(**agents)))
+    table = latex.means_table(material(scores(**agents)))
     assert bold(table) == ["best", "near"]
     assert "Bold: the best learner and those no test tells from it. Stars" in table
-    few = tables.means_table(material(scores(**{name: x[:3] for name, x in agents.items()})))
+    few = latex.means_table(material(scores(**{name: x[:3] for name, x in agents.items()})))
     assert len(bold(few)) == 1
     assert "Bold: the best learner; the seeds are too few for any test." in few
     assert "those no test tells" not in few
     assert "Stars" not in few
-    one = tables.means_table(material(scores(**{name: x[:1] for name, x in agents.items()})))
+    one = latex.means_table(material(scores(**{name: x[:1] for name, x in agents.items()})))
     assert "one run each, so no intervals and no tests" in one
     assert "[" not in one.split(r"\midrule")[1]
 
@@ -40,12 +39,12 @@ def test_the_caption_agrees_with_what_is_bold():
 def test_where_only_one_environment_has_too_few_seeds_it_is_named():
     rows = scores(best=HIGH, near=NEAR)
     rows += [one | {"environment": "shop"} for one in scores(best=HIGH[:3], near=NEAR[:3])]
-    table = tables.means_table(material(rows))
+    table = latex.means_table(material(rows))
     assert "(only the best on shop, where the seeds are too few for any test)" in table
 
 
 def test_one_seed_has_no_interval_and_no_p_value():
-    table = tables.tests_table(material(scores(best=HIGH[:1], low=LOW[:1])))
+    table = latex.tests_table(material(scores(best=HIGH[:1], low=LOW[:1])))
     assert r"\quad low & $+50.0$ & -- & 1 & -- \\" in table
 
 
@@ -55,7 +54,7 @@ def test_what_made_each_agent_is_stated_zero_included():
         "variant": "slack 4.47003527154273",
     }  # fmt: skip
     found = material([row("a", seed, 0.5, **labels) for seed in range(2)])
-    details = tables.details_text(found, VERSIONS, "abc")
+    details = latex.details_text(found, VERSIONS, "abc")
     assert (
         r"radii paper; ties random; $W$ = 40; $\eta$ = 0; $\delta$ = 0.05; variant: slack 4.47;"
         in details
@@ -66,9 +65,9 @@ def test_what_made_each_agent_is_stated_zero_included():
 
 def test_parts_made_by_other_versions_are_named():
     found = material(scores(a=HIGH))
-    assert "All runs were made with windage 1.2" in tables.details_text(found, VERSIONS, "abc")
+    assert "All runs were made with windage 1.2" in latex.details_text(found, VERSIONS, "abc")
     older = VERSIONS | {"windage": "1.1", "commit": "12ab"}
-    details = tables.details_text(found, VERSIONS, "abc", [older])
+    details = latex.details_text(found, VERSIONS, "abc", [older])
     assert "All runs" not in details
     assert r"made earlier, with windage 1.1 (commit \texttt{12ab}) on Python 3.11" in details
 
@@ -94,15 +93,15 @@ def test_what_was_not_looked_up_is_marked_and_nothing_else():
 
 def test_hashes_may_be_broken_at_the_end_of_a_line():
     found = material(scores(a=HIGH, b=LOW))
-    details = tables.details_text(found, VERSIONS | {"commit": "a" * 40}, "0123456789abcdef")
+    details = latex.details_text(found, VERSIONS | {"commit": "a" * 40}, "0123456789abcdef")
     assert r"\texttt{01234567\allowbreak{}89abcdef}" in details
     assert max(map(len, re.findall(r"a+", details))) == 8
 
 
 def test_the_rule_of_the_tests_is_stated_wherever_their_results_are():
     found = material(scores(best=HIGH, near=NEAR, low=LOW))
-    texts = [tables.means_table(found), tables.tests_table(found)]
-    texts.append(tables.details_text(found, VERSIONS, "abc"))
+    texts = [latex.means_table(found), latex.tests_table(found)]
+    texts.append(latex.details_text(found, VERSIONS, "abc"))
     page = compose(found, title="t", provenance=[], study_file="", asked=[])
     texts.append(render(page).replace("&#39;", "'"))
     assert all(RULE in text for text in texts)
