@@ -64,6 +64,8 @@ from windage.regret_decomposition import RegretTerms as RegretTerms
 from windage.regret_decomposition import regret_terms as regret_terms
 from windage.simulate import run as run
 from windage.spaces import StateActions as StateActions
+from windage.structure.structure import Structure as Structure
+from windage.structure.variables import Exogenous as Exogenous
 from windage.study.store import load_results as load_results
 from windage.study.study import Study as Study
 from windage.theory import plan as plan
