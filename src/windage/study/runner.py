@@ -15,9 +15,8 @@ import msgspec
 
 from windage import envs, errors
 from windage.agents.base import Agent
-from windage.agents.warning_capture import listening
 from windage.atomic_io import as_path
-from windage.errors import StateError, WindageError
+from windage.errors import StateError, WindageError, listening
 from windage.models import DriftingMDP
 from windage.simulate import run as run_agent
 from windage.study import executors
