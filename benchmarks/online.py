@@ -146,7 +146,7 @@ def fleet(agents: int) -> None:
     """Print what a process needs that opens a journal for so many agents and lets them decide."""
     import numpy as np
 
-    from windage.agents.replay import Steps, replay
+    from windage.agents.base import Steps
 
     with tempfile.TemporaryDirectory() as folder:
         made = {f"item {i}": _agent(i) for i in range(agents)}
@@ -163,7 +163,7 @@ def fleet(agents: int) -> None:
                       rng.random(n), states[1:])  # fmt: skip
         for session in live.values():  # fills the window, as a year of decisions would
             for place in range(0, n, 50):
-                replay(session.agent, steps.part(place, place + 50))
+                session.agent.replay(steps.part(place, place + 50))
         start = time.perf_counter()
         live.decide(dict.fromkeys(live, 1))
         later = time.perf_counter() - start

@@ -9,8 +9,8 @@ import windage as wd
 from paper.result import Effort
 from windage import agents
 from windage.agents.optimistic.swucrl2cw import SWUCRL2CW
-from windage.agents.warning_capture import listening
 from windage.confidence.radii import Radii
+from windage.errors import listening
 from windage.models import DriftingMDP
 from windage.recording import Run
 

@@ -37,8 +37,8 @@ from windage.agents.psrl import SWPSRL as SWPSRL
 from windage.agents.psrl import RestartedPSRL as RestartedPSRL
 from windage.binning import Binner as Binner
 from windage.confidence.confidence import ConfidenceRegion as ConfidenceRegion
-from windage.confidence.evi import OptimisticModel as OptimisticModel
-from windage.confidence.evi import evi as evi
+from windage.confidence.confidence import OptimisticModel as OptimisticModel
+from windage.confidence.confidence import evi as evi
 from windage.confidence.radii import Radii as Radii
 from windage.confidence.tuning import optimal_widening as optimal_widening
 from windage.confidence.tuning import optimal_window as optimal_window

@@ -7,8 +7,7 @@ A master chooses among arms whose rewards an adversary may have set. The arithme
 from __future__ import annotations
 
 import math
-import warnings
-from abc import ABC
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -16,7 +15,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from windage.confidence.tuning import first_integer
-from windage.errors import GuaranteeWarning, HorizonReached, InputError, NotConverged, StateError
+from windage.errors import (
+    GuaranteeWarning,
+    HorizonReached,
+    InputError,
+    NotConverged,
+    StateError,
+    warn,
+)
 from windage.validation import LAST_TIME, as_choice, as_integer, as_real, require_memory
 
 if TYPE_CHECKING:
@@ -52,7 +58,7 @@ class Master(ABC):
         n, how often it will choose; its constants are tuned to it.
     quiet
         Whether to be silent about a guarantee that says nothing here: for callers that tell it
-        in their own words. Masters without a gamma have nothing to say, and no such argument.
+        in their own words.
     """
 
     id: ClassVar[str]
@@ -61,47 +67,57 @@ class Master(ABC):
     """Whether it may go on after n rounds."""
     source: ClassVar[str] = ""
 
-    mixes: ClassVar[bool] = True
-    """Whether it has a gamma that few rounds can drive above 1; if not, it has nothing to say."""
-
     said: str = ""
     """What there is to say of its guarantee: that gamma was cut at 1, or that it promises nothing.
     """
     enough: int = 1
     """From how many rounds on there would be nothing to say, with as many arms."""
+    form: ClassVar[str]
+    """The rule of `windage.kernels.exp3` by which its probabilities follow from its scores."""
     alpha: float
     """The learning rate."""
-    beta: float
+    beta: float = 0.0
     """What is added for all arms (EXP3.P) or to the probabilities (EXP3-IX)."""
-    gamma: float
+    gamma: float = 0.0
     """How much of the probability is spread over all arms."""
-    raw_gamma: float
+    raw_gamma: float = 0.0
     """gamma as its formula gives it, before it is cut at 1."""
+    share: float = 0.0
+    """What part of all weight every arm is given each round (EXP3.S)."""
 
-    def __init__(self, n_arms: int, n_rounds: int) -> None:
+    def __init__(self, n_arms: int, n_rounds: int, *, quiet: bool = False) -> None:
+        from windage.kernels import exp3
+
         self.n_arms = as_integer(n_arms, "n_arms", low=1, high=LAST_TIME)
         self.n_rounds = as_integer(n_rounds, "n_rounds", low=1, high=LAST_TIME)
         require_memory(32.0 * self.n_arms, "n_arms", fix="choose among fewer arms")
-
-    def _start(self, form: int, *, share: float = 0.0) -> None:
-        """Lay out the arrays once the constants are known."""
+        self._quiet = quiet
+        self._tune(self.n_arms, self.n_rounds)
         self._bank = make_bank(
-            form, [self.n_arms], alpha=self.alpha, beta=self.beta, gamma=self.gamma, share=share
+            getattr(exp3, self.form),
+            [self.n_arms],
+            alpha=self.alpha,
+            beta=self.beta,
+            gamma=self.gamma,
+            share=self.share,
         )
 
-    def _mix(self, raw: Callable[[int], float], quiet: bool) -> None:
+    @abstractmethod
+    def _tune(self, K: int, n: int) -> None:
+        """Find the constants for K arms and n rounds."""
+
+    def _mix(self, raw: Callable[[int], float]) -> None:
         """Take gamma from a formula that falls with n, and say so if it is cut at 1 (E4)."""
         self.raw_gamma = raw(self.n_rounds)
         self.gamma = min(1.0, self.raw_gamma)
         if self.raw_gamma > 1.0:
-            self._say(too_mixed(self.id, self.n_arms, self.n_rounds, self.raw_gamma), raw, quiet)
+            self._say(too_mixed(self.id, self.n_arms, self.n_rounds, self.raw_gamma), raw)
 
-    def _say(self, words: str, raw: Callable[[int], float], quiet: bool) -> None:
+    def _say(self, words: str, raw: Callable[[int], float]) -> None:
         """Say that a guarantee is lost as long as a number that falls with n is above 1."""
         self.said, self.enough = words, first_integer(lambda n: raw(n) <= 1.0)
-        if not quiet:
-            text = f"{words}. With as many arms it takes {self.enough} rounds"
-            warnings.warn(text, GuaranteeWarning, stacklevel=4)
+        if not self._quiet:
+            warn(f"{words}. With as many arms it takes {self.enough} rounds", GuaranteeWarning)
 
     @property
     def probabilities(self) -> NDArray[np.float64]:
@@ -267,13 +283,12 @@ class Exp3(Master):
     id: ClassVar[str] = "exp3"
     source: ClassVar[str] = "Auer, Cesa-Bianchi, Freund, Schapire 2002, constants recalled"
 
-    def __init__(self, n_arms: int, n_rounds: int, *, quiet: bool = False) -> None:
-        from windage.kernels.exp3 import GAINS
+    form: ClassVar[str] = "GAINS"
 
-        super().__init__(n_arms, n_rounds)
-        self._mix(lambda n: mixing(self.n_arms, n), quiet)
-        self.alpha, self.beta = self.gamma / self.n_arms, 0.0
-        self._start(GAINS)
+    def _tune(self, K: int, n: int) -> None:
+        del n
+        self._mix(lambda n: mixing(K, n))
+        self.alpha = self.gamma / K
 
 
 class Exp3S(Master):
@@ -297,17 +312,17 @@ class Exp3S(Master):
     id: ClassVar[str] = "exp3-s"
     source: ClassVar[str] = "Auer, Cesa-Bianchi, Freund, Schapire 2002, constants recalled"
 
+    form: ClassVar[str] = "SHARED"
+
     def __init__(
         self, n_arms: int, n_rounds: int, *, changes: int = 1, quiet: bool = False
     ) -> None:
-        from windage.kernels.exp3 import SHARED
-
-        super().__init__(n_arms, n_rounds)
         self.changes = as_integer(changes, "changes", low=0, high=LAST_TIME)
-        self._mix(lambda n: shared_mixing(self.n_arms, n, self.changes), quiet)
-        self.alpha, self.beta = self.gamma / self.n_arms, 0.0
-        self.share = math.e / (self.n_arms * self.n_rounds)
-        self._start(SHARED, share=self.share)
+        super().__init__(n_arms, n_rounds, quiet=quiet)
+
+    def _tune(self, K: int, n: int) -> None:
+        self._mix(lambda n: shared_mixing(K, n, self.changes))
+        self.alpha, self.share = self.gamma / K, math.e / (K * n)
 
 
 class Exp3P(Master):
@@ -330,26 +345,19 @@ class Exp3P(Master):
     id: ClassVar[str] = "exp3p"
     source: ClassVar[str] = "Bubeck, Cesa-Bianchi 2012, constants recalled"
 
-    def __init__(self, n_arms: int, n_rounds: int, *, quiet: bool = False) -> None:
-        from windage.kernels.exp3 import GAINS
+    form: ClassVar[str] = "GAINS"
 
-        super().__init__(n_arms, n_rounds)
-        K, n = self.n_arms, self.n_rounds
+    def _tune(self, K: int, n: int) -> None:
         self.beta = math.sqrt(math.log(K) / (K * n))
         self.alpha = 0.95 * self.beta
-        self._mix(lambda n: 1.05 * math.sqrt(K * math.log(K) / n), quiet)
-        self._weigh(quiet)
-        self._start(GAINS)
-
-    def _weigh(self, quiet: bool) -> None:
-        """Say so if the bound on the regret is no less than all there is to lose."""
-        n, bound = self.n_rounds, self.regret_bound
+        self._mix(lambda n: 1.05 * math.sqrt(K * math.log(K) / n))
+        bound = self.regret_bound
         if bound >= n and not self.said:
             words = (
                 f"{self.id}: its bound says that {n} rounds lose {bound:.3g} at most, and they can "
                 f"lose no more than {n} anyway"
             )
-            self._say(words, lambda n: 0.0 if self._bound(n) < n else math.inf, quiet)
+            self._say(words, lambda n: 0.0 if self._bound(n) < n else math.inf)
 
     @property
     def regret_bound(self) -> float:
@@ -368,7 +376,7 @@ class Exp3IX(Master):
 
     Parameters
     ----------
-    n_arms, n_rounds
+    n_arms, n_rounds, quiet
         As for every `Master`.
 
     Examples
@@ -380,16 +388,12 @@ class Exp3IX(Master):
     """
 
     id: ClassVar[str] = "exp3-ix"
-    mixes: ClassVar[bool] = False
     source: ClassVar[str] = "Neu 2015, constants recalled"
+    form: ClassVar[str] = "LOSSES"
 
-    def __init__(self, n_arms: int, n_rounds: int) -> None:
-        from windage.kernels.exp3 import LOSSES
-
-        super().__init__(n_arms, n_rounds)
-        self.alpha = math.sqrt(2.0 * math.log(self.n_arms) / (self.n_arms * self.n_rounds))
-        self.beta, self.gamma, self.raw_gamma = self.alpha / 2.0, 0.0, 0.0
-        self._start(LOSSES)
+    def _tune(self, K: int, n: int) -> None:
+        self.alpha = math.sqrt(2.0 * math.log(K) / (K * n))
+        self.beta = self.alpha / 2.0
 
 
 class TsallisINF(Master):
@@ -401,7 +405,7 @@ class TsallisINF(Master):
 
     Parameters
     ----------
-    n_arms, n_rounds
+    n_arms, n_rounds, quiet
         As for every `Master`.
 
     Examples
@@ -413,16 +417,14 @@ class TsallisINF(Master):
     """
 
     id: ClassVar[str] = "tsallis-inf"
-    mixes: ClassVar[bool] = False
     anytime: ClassVar[bool] = True
     source: ClassVar[str] = "Zimmert, Seldin 2021, constants recalled"
 
-    def __init__(self, n_arms: int, n_rounds: int) -> None:
-        from windage.kernels.exp3 import TSALLIS
+    form: ClassVar[str] = "TSALLIS"
 
-        super().__init__(n_arms, n_rounds)
-        self.alpha, self.beta, self.gamma, self.raw_gamma = 2.0, 0.0, 0.0, 0.0
-        self._start(TSALLIS)
+    def _tune(self, K: int, n: int) -> None:
+        del K, n
+        self.alpha = 2.0
 
 
 _BY_ID: dict[str, type[Any]] = {kind.id: kind for kind in (Exp3P, Exp3, Exp3S, Exp3IX, TsallisINF)}
@@ -451,12 +453,12 @@ def make(
     TsallisINF(n_arms=3, n_rounds=100)
     """
     kind = _BY_ID[as_choice(id, "master", names())]
-    more: dict[str, Any] = {"quiet": quiet} if kind.mixes else {}
+    more = {}
     if changes is not None:
         if kind is not Exp3S:
             raise InputError(
                 f"{id!r} does not take it", field="changes", fix="leave it out, or use 'exp3-s'"
             )
         more["changes"] = changes
-    made: Master = kind(n_arms, n_rounds, **more)
+    made: Master = kind(n_arms, n_rounds, quiet=quiet, **more)
     return made

@@ -6,6 +6,12 @@ subclasses say whose mistake it was. The command line prints the message and exi
 
 from __future__ import annotations
 
+import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
 __all__ = [
     "CallOrderError",
     "GuaranteeWarning",
@@ -17,6 +23,8 @@ __all__ = [
     "ParameterWarning",
     "StateError",
     "WindageError",
+    "listening",
+    "warn",
 ]
 
 
@@ -95,3 +103,33 @@ class GuaranteeWarning(UserWarning):
 
 class ParameterWarning(UserWarning):
     """A parameter is legal but almost surely not what was meant."""
+
+
+_OURS = __name__.partition(".")[0] + "."
+Heard = list[tuple[str, type[Warning]]]
+
+heard_here: ContextVar[Heard | None] = ContextVar("heard", default=None)
+"""Where warnings of agents are collected in this thread; None: they are given."""
+
+
+def warn(message: str, category: type[Warning]) -> None:
+    """Warn where the library was called from, or tell whoever listens instead."""
+    heard = heard_here.get()
+    if heard is None:
+        frame, level = sys._getframe(1), 2
+        while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(_OURS):
+            frame, level = frame.f_back, level + 1
+        warnings.warn(message, category, stacklevel=level)
+    else:
+        heard.append((message, category))
+
+
+@contextmanager
+def listening() -> Iterator[Heard]:
+    """Collect what agents warn of in this thread, to be told once or not at all."""
+    heard: Heard = []
+    token = heard_here.set(heard)
+    try:
+        yield heard
+    finally:
+        heard_here.reset(token)

@@ -9,9 +9,9 @@ import pytest
 
 import windage as wd
 from paper import borl, proposition3
-from windage.agents.warning_capture import listening
 from windage.confidence.radii import Radii
 from windage.envs.proposition3 import peril_replay
+from windage.errors import listening
 from windage.oracle.finite_horizon import finite_horizon
 from windage.proof import hindsight
 

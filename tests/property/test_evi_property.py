@@ -14,8 +14,7 @@ from scipy.optimize import linprog
 from scipy.sparse import coo_array
 
 from tests.unit.confidence.test_evi_certificate import assert_certified
-from windage.confidence.confidence import ConfidenceRegion
-from windage.confidence.evi import evi
+from windage.confidence.confidence import ConfidenceRegion, evi
 from windage.errors import NotConverged
 from windage.spaces import StateActions
 

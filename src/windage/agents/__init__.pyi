@@ -1,5 +1,6 @@
 """Public names: each agent is a line, with its id as the comment."""
 
+from windage.agents.bandits import BOB as BOB  # bob
 from windage.agents.bandits import DUCB as DUCB  # d-ucb
 from windage.agents.bandits import EXP3S as EXP3S  # exp3-s
 from windage.agents.bandits import REXP3 as REXP3  # rexp3
@@ -14,7 +15,6 @@ from windage.agents.binned import Binned as Binned
 from windage.agents.differential_q import DifferentialQ as DifferentialQ  # diff-q
 from windage.agents.imed_rl import IMEDRL as IMEDRL  # imed-rl
 from windage.agents.imed_rl import SWIMEDRL as SWIMEDRL  # sw-imed-rl
-from windage.agents.meta.bob import BOB as BOB  # bob
 from windage.agents.meta.borl import BORL as BORL  # borl
 from windage.agents.meta.doubling import Doubling as Doubling
 from windage.agents.meta.master import MASTER as MASTER  # master

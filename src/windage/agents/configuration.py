@@ -1,8 +1,8 @@
 """The configuration of an agent: one frozen record of its arguments, derived from its constructor.
 
-Every argument of a constructor but the space, those it passes on as `**options` included, is a field
-of the class's `Config`. The attribute of the same name holds the checked value and can be set once:
-sets, tables and windows are built from it, and a saved state says by it how to make the agent
+Every argument of a constructor but the space, those it passes on as `**options` included, is a
+field of the class's `Config`. The attribute of the same name holds the checked value and can be set
+once: sets, tables and windows are built from it, and a saved state says by it how to make the agent
 again.
 """
 

@@ -5,32 +5,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, Self, Unpack
+from typing import TYPE_CHECKING, Any, ClassVar, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
 from windage.agents.base import KernelAgent
 from windage.agents.configuration import AgentOptions
-from windage.agents.tuning import Budgets, chosen, tunings
-from windage.agents.warning_capture import warn
-from windage.confidence import tuning
+from windage.agents.optimistic.ucrl2 import BudgetWindowed
 from windage.confidence.window import Window
-from windage.errors import InputError, ParameterWarning
+from windage.errors import InputError, ParameterWarning, warn
 from windage.rng import key
 from windage.spaces import StateActions
-from windage.validation import LAST_TIME, as_choice, as_integer, require_memory
+from windage.validation import as_choice, require_memory
 
 if TYPE_CHECKING:
     from windage.kernels.imed_rl import IndexLearner
 
 __all__ = ["IMEDRL", "SWIMEDRL"]
-
-
-class IMEDRLOptions(AgentOptions, total=False):
-    """Keyword arguments of `IMEDRL`."""
-
-    ties: str
 
 
 class IMEDRL(KernelAgent):
@@ -101,7 +93,7 @@ class IMEDRL(KernelAgent):
     ) -> None:
         super().__init__(space, horizon=horizon, **options)
         self.ties = as_choice(ties, "ties", ("lowest", "random"))
-        width = self._width()
+        width = self._keeps()
         self._window = Window(self.space, width if width and width < self.horizon else None)
         if self._window.is_hashed:
             raise InputError(
@@ -113,7 +105,7 @@ class IMEDRL(KernelAgent):
         self._learner = self._fresh()
         self._warned = False
 
-    def _width(self) -> int | None:
+    def _keeps(self) -> int | None:
         """Return how many samples count; None: all."""
         return None
 
@@ -231,7 +223,7 @@ class IMEDRL(KernelAgent):
         return law
 
 
-class SWIMEDRL(IMEDRL):
+class SWIMEDRL(BudgetWindowed, IMEDRL):
     """IMED-RL over the last W samples: no theorem.
 
     Means, rows, reward laws and N are those of the window, recounted as samples leave it. An action
@@ -255,28 +247,6 @@ class SWIMEDRL(IMEDRL):
     """
 
     id: ClassVar[str] = "sw-imed-rl"
-    requires: ClassVar[tuple[str, ...]] = ("B_r", "B_p")
-    auto_tuned: ClassVar[tuple[str, ...]] = ("window",)
     covers_drift: ClassVar[bool | None] = None
     bound: ClassVar[str] = "none known"
     source: ClassVar[str] = "IMED-RL over a window"
-
-    def __init__(
-        self, space: StateActions, *, horizon: int, window: int, **options: Unpack[IMEDRLOptions]
-    ) -> None:
-        self.window = as_integer(window, "window", low=1, high=LAST_TIME)
-        super().__init__(space, horizon=horizon, **options)
-
-    def _width(self) -> int:
-        return self.window
-
-    @classmethod
-    def configured(
-        cls, space: StateActions, *, horizon: int, budgets: Budgets | None = None, **options: Any
-    ) -> Self:
-        """Return the agent for these options; `window` may be "tuned" or "oblivious"."""
-        word = options.get("window")
-        if word is None or isinstance(word, str):
-            best = chosen(word, "window", tunings(space, horizon, budgets))
-            options["window"] = tuning.as_window(best.window, horizon)
-        return cls(space, horizon=horizon, **options)

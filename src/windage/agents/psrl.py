@@ -9,25 +9,17 @@ a pair have doubled, or when they have grown one step longer than the one before
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, ClassVar, Unpack
-
-from numpy.typing import ArrayLike
 
 from windage.agents.configuration import AgentOptions
 from windage.agents.optimistic.episodic import EpisodicAgent, Pace
-from windage.agents.optimistic.ucrl2 import BudgetWindowed, Restarted, as_window, restart_times
+from windage.agents.optimistic.ucrl2 import BudgetWindowed, Restarted
 from windage.confidence.confidence import blank_plan
 from windage.spaces import StateActions
 from windage.validation import as_choice, as_real
 
 __all__ = ["PSRL", "SWPSRL", "RestartedPSRL"]
-
-
-class PSRLOptions(AgentOptions, total=False):
-    """Keyword arguments of `PSRL`."""
-
-    prior: float
-    episodes: str
 
 
 class PSRL(EpisodicAgent):
@@ -70,7 +62,7 @@ class PSRL(EpisodicAgent):
         super().__init__(space, horizon=horizon, **options)
 
     def _pace(self) -> Pace:
-        return Pace(grows=self.episodes == "tsde")
+        return replace(super()._pace(), grows=self.episodes == "tsde")
 
     def _rules(self) -> dict[str, Any]:
         return {"posterior": self.prior, "rounded": True}
@@ -95,12 +87,6 @@ class SWPSRL(BudgetWindowed, PSRL):
     bound: ClassVar[str] = "none known"
     source: ClassVar[str] = "PSRL over a window"
 
-    def __init__(
-        self, space: StateActions, *, horizon: int, window: int, **options: Unpack[PSRLOptions]
-    ) -> None:
-        self.window = as_window(window)
-        super().__init__(space, horizon=horizon, **options)
-
 
 class RestartedPSRL(Restarted, PSRL):
     """PSRL that forgets everything at given times: no theorem.
@@ -118,15 +104,3 @@ class RestartedPSRL(Restarted, PSRL):
     covers_drift: ClassVar[bool | None] = None
     bound: ClassVar[str] = "none known"
     source: ClassVar[str] = "PSRL with the restarts of UCRL2"
-
-    def __init__(
-        self,
-        space: StateActions,
-        *,
-        horizon: int,
-        restarts: ArrayLike | int,
-        **options: Unpack[PSRLOptions],
-    ) -> None:
-        self.restarts = restart_times(restarts, horizon)
-        super().__init__(space, horizon=horizon, **options)
-        self._warn_of_haste()

@@ -19,15 +19,17 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from functools import cache, partial
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from windage.errors import InputError
 from windage.spaces import StateActions, as_space
-from windage.validation import as_horizon, as_real
+from windage.validation import as_choice, as_horizon, as_real
 
 __all__ = [
     "Blocks",
+    "Budgets",
     "Grid",
+    "KnownBudgets",
     "Tuning",
     "as_widening",
     "as_window",
@@ -35,14 +37,17 @@ __all__ = [
     "borl_blocks",
     "borl_grid",
     "checked",
+    "chosen",
     "exploration",
     "first_integer",
     "horizons_to_adapt",
+    "is_left_open",
     "knowing_diameter",
     "oblivious",
     "optimal_widening",
     "optimal_window",
     "sharper",
+    "tunings",
     "window_of",
 ]
 
@@ -89,6 +94,27 @@ class Grid(NamedTuple):
     def arms(self) -> int:
         """The number of arms, duplicates included."""
         return len(self.windows) * len(self.widenings)
+
+
+class Budgets(Protocol):
+    """How much a model changes in all: B_r and B_p, as `drifting.budgets()` returns them."""
+
+    @property
+    def reward(self) -> float:
+        """B_r."""
+        ...
+
+    @property
+    def transition(self) -> float:
+        """B_p."""
+        ...
+
+
+class KnownBudgets(NamedTuple):
+    """B_r and B_p as two numbers."""
+
+    reward: float
+    transition: float
 
 
 def optimal_window(space: StateActions, T: int, Br: float, Bp: float) -> float:
@@ -250,6 +276,39 @@ def _budget(value: object, field: str, most: int, T: int) -> float:
             fix=f"pass a number from 0 to {most:,}, or a longer horizon",
         )
     return budget
+
+
+def is_left_open(value: object) -> bool:
+    """Whether a parameter is to be found from what is known: it is not given, or "tuned".
+
+    >>> is_left_open(None), is_left_open("tuned"), is_left_open("oblivious"), is_left_open(200)
+    (True, True, False, False)
+    """
+    return value is None or (isinstance(value, str) and value == "tuned")
+
+
+def tunings(space: StateActions, horizon: int, budgets: Budgets | None) -> dict[str, Tuning]:
+    """Return W and eta under each word that has a meaning here."""
+    best = {"oblivious": oblivious(as_space(space), horizon)}
+    if budgets is not None:
+        given = space, horizon, budgets.reward, budgets.transition
+        best["tuned"] = Tuning(optimal_window(*given), optimal_widening(*given))
+        if space.n_states == 1:  # the theorem does not speak of bandits, a remark does
+            best["tuned"] = bandit(space, horizon, budgets.reward)
+    return best
+
+
+def chosen(word: str | None, field: str, best: dict[str, Tuning]) -> Tuning:
+    """Return the tuning a word stands for; nothing said is "tuned" if that has a meaning."""
+    if word is None:
+        word = "tuned" if "tuned" in best else "oblivious"
+    if word == "tuned" and "tuned" not in best:
+        raise InputError(
+            'is "tuned", and there are no budgets',
+            field=field,
+            fix='pass budgets=model.budgets(), or "oblivious"',
+        )
+    return best[as_choice(word, field, best)]
 
 
 _LARGEST = 1 << 900  # formulas that take a larger number overflow

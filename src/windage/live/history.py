@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from windage.agents import Agent, Doubling
+from windage.agents.base import Steps
 from windage.agents.optimistic.episodic import EpisodicAgent
-from windage.agents.replay import Steps, replay
 from windage.errors import CallOrderError, InputError, StateError
 from windage.live.config import (
     AgentMaker,
@@ -308,7 +308,7 @@ def _replayed(agent: Agent, units: Units, past: History) -> LiveAgent:
     if past.ids.size and not past.ended[-1]:
         pending = Pending(int(past.ids[-1]), int(past.states[-1]), int(past.advised[-1]))
     steps = past.steps(agent.space, units)
-    replay(agent, steps.part(0, -1 if pending else None))
+    agent.replay(steps.part(0, -1 if pending else None))
     if pending:
         agent.act(pending.state)
     return LiveAgent(agent, units, pending, past.ids.size)

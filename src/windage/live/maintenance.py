@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from windage.agents import Agent, Doubling
 from windage.agents.optimistic.base import OptimisticAgent
 from windage.agents.optimistic.episodic import EpisodicAgent
-from windage.agents.replay import replay
 from windage.atomic_io import as_path
 from windage.errors import CallOrderError, InputError, JournalError, WindageError
 from windage.live.config import Switched, differences, save
@@ -134,14 +133,14 @@ def _check_agent(journal: Journal, record: AgentRecord, report: Verification) ->
     advised, replayed = [], 0
     for step, n, chain, state in snapshots:
         last = min(int(np.searchsorted(past.ids, step, side="right")), ended)
-        advised.append(replay(agent, steps.part(replayed, last)))
+        advised.append(agent.replay(steps.part(replayed, last)))
         replayed = last
         report.snapshots += 1
         if journal.chain_at(n) != chain:
             report.problems.append(f"the snapshot of decision {step} belongs to another history")
         elif agent.state() != state:
             report.problems.append(f"the snapshot of decision {step} is not what replay leads to")
-    advised.append(replay(agent, steps.part(replayed, ended)))
+    advised.append(agent.replay(steps.part(replayed, ended)))
     if ended < past.ids.size:
         action = agent.act(int(past.states[-1]))
         advised.append(agent.space.offsets[past.states[-1:]] + action)
@@ -231,7 +230,7 @@ def rehearse(journal: Journal, record: AgentRecord, live: LiveAgent, agent: Agen
     tried = past.select(np.flatnonzero(past.learned)[-agent.horizon :])
     steps = tried.steps(agent.space, units)
     rehearsed = saved.revive(type(agent), record.maker)
-    advised = replay(rehearsed, steps)
+    advised = rehearsed.replay(steps)
     old = record.saved
     changes = differences(
         {"agent": old.agent, **old.configuration}, {"agent": saved.agent, **saved.configuration}

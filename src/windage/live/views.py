@@ -27,7 +27,6 @@ from scipy.special import betaln, xlog1py, xlogy
 
 from windage.agents import Agent, Doubling
 from windage.agents.episodes import Planner
-from windage.agents.replay import replay
 from windage.atomic_io import write_whole
 from windage.errors import WindageError
 from windage.live.config import Units
@@ -406,7 +405,7 @@ def performance(path: str | Path, name: str | None = None) -> Performance:
     units = record.created.units(agent)
     recent = past.select(past.ids > record.n)
     ended = int(recent.ended.sum())
-    replay(agent, recent.steps(agent.space, units).part(0, ended))
+    agent.replay(recent.steps(agent.space, units).part(0, ended))
     since = int(past.learned[past.ids <= record.n].sum()) + 1
     starts = np.empty(0, np.int64)
     gains = vacuous = np.empty(0)

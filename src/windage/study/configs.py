@@ -23,7 +23,7 @@ import msgspec
 import numpy as np
 
 from windage import agents, envs
-from windage.agents import plugins
+from windage.agents import registry
 from windage.confidence.radii import Radii
 from windage.errors import InputError, StateError, WindageError
 from windage.models import DriftingMDP
@@ -137,9 +137,9 @@ class AgentConfig(msgspec.Struct, frozen=True):
         """Return a new agent for a run in this environment."""
         kind = _agent_class(self.id, "agent")
         _require_same_source(kind, self.id, self.digest)
-        if plugins.is_own(kind):
+        if registry.is_own(kind):
             options = changed(agent_parameters(self.id, "agent"), self.parameters)
-            return plugins.build(kind, _own_arguments(kind, environment, seed), options)
+            return registry.build(kind, _own_arguments(kind, environment, seed), options)
         options = self.parameters | {"horizon": environment.horizon, "seed": seed}
         if "problem" in agents.parameters(kind):
             options["problem"] = environment
@@ -157,9 +157,9 @@ def tuned(
     """
     kind = _agent_class(id, "id")
     digest = "" if kind.__module__.startswith("windage.") else current_digest(kind, id)
-    if plugins.is_own(kind):
+    if registry.is_own(kind):
         arguments = _own_arguments(kind, environment, 0)
-        time_of(plugins.build(kind, arguments, options))
+        time_of(registry.build(kind, arguments, options))
         given = {name: arguments.get(name) for name in ("budgets", "diameter")}
         parameters = with_defaults(agent_parameters(id, "id"), options)
         return AgentConfig(id, parameters, digest, _told(kind, given))
@@ -215,12 +215,12 @@ def environment_parameters(id: str, field: str) -> dict[str, Any]:  # noqa: A002
 def agent_parameters(id: str, field: str) -> dict[str, Any]:  # noqa: A002
     """Return the parameters a study may set of an agent and their defaults."""
     known = agents.parameters(_agent_class(id, field))
-    return {name: p.default for name, p in known.items() if name not in plugins.GIVEN}
+    return {name: p.default for name, p in known.items() if name not in registry.GIVEN}
 
 
 def environment_class(id: str, field: str) -> Callable[..., Any]:  # noqa: A002
     """Return the class or function of the user's that builds an environment."""
-    kind = _named(lambda: plugins.imported(id), field)
+    kind = _named(lambda: registry.imported(id), field)
     if not callable(kind):
         raise InputError(f"{id!r} makes nothing", field=field, fix="name a class or a function")
     build: Callable[..., Any] = kind

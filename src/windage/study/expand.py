@@ -13,9 +13,8 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from windage.agents.plugins import in_words
-from windage.agents.warning_capture import listening
-from windage.errors import InputError, WindageError
+from windage.agents.registry import in_words
+from windage.errors import InputError, WindageError, listening
 from windage.models import DriftingMDP
 from windage.simulators import Problem
 from windage.spaces import StateActions

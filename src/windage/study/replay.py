@@ -16,8 +16,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from windage.agents.base import Agent
-from windage.agents.warning_capture import listening
-from windage.errors import InputError, StateError
+from windage.errors import InputError, StateError, listening
 from windage.models import DriftingMDP
 from windage.simulate import run
 from windage.simulators import Problem

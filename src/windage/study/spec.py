@@ -19,7 +19,7 @@ from typing import Any
 
 import msgspec
 
-from windage.agents import plugins
+from windage.agents import registry
 from windage.atomic_io import as_path
 from windage.confidence.radii import Radii
 from windage.errors import InputError, WindageError
@@ -291,7 +291,7 @@ def _id(table: dict[str, Any], place: str, parameters: Callable[[str, str], dict
     id = as_name(table["id"], f"{place}.id")  # noqa: A001
     known = parameters(id, f"{place}.id")
     for name in table:
-        if name in (*plugins.GIVEN, *_AT_THE_TOP) and name not in known:
+        if name in (*registry.GIVEN, *_AT_THE_TOP) and name not in known:
             raise InputError(
                 "is given by the study itself",
                 field=f"{place}.{name}",

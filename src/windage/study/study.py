@@ -20,10 +20,9 @@ import numpy as np
 
 from windage import envs, errors
 from windage.agents.base import Agent
-from windage.agents.warning_capture import listening
 from windage.atomic_io import as_path
 from windage.confidence.radii import Radii
-from windage.errors import InputError, StateError, WindageError
+from windage.errors import InputError, StateError, WindageError, listening
 from windage.models import DriftingMDP
 from windage.simulate import run as run_agent
 from windage.study import executors

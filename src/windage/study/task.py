@@ -19,9 +19,8 @@ import msgspec
 import numpy as np
 import polars as pl
 
-from windage.agents.plugins import in_words
-from windage.agents.warning_capture import listening
-from windage.errors import StateError, WindageError
+from windage.agents.registry import in_words
+from windage.errors import StateError, WindageError, listening
 from windage.models import DriftingMDP
 from windage.regret import gain_sums
 from windage.simulate import run

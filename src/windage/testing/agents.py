@@ -21,8 +21,8 @@ import numpy as np
 
 from windage import agents
 from windage.agents.base import Agent
-from windage.agents.plugins import in_words
-from windage.agents.tuning import Budgets
+from windage.agents.registry import in_words
+from windage.confidence.tuning import Budgets
 from windage.errors import GuaranteeWarning, InputError, ParameterWarning
 from windage.models import DriftingMDP
 from windage.models.mdp import MDP

@@ -10,8 +10,8 @@ import pytest
 import windage as wd
 from tests.models import random_mdp
 from windage import reference
+from windage.agents.base import quietly
 from windage.agents.optimistic.ucrl2 import AdaptiveUCRL
-from windage.agents.warning_capture import quietly
 from windage.errors import InputError, NotConverged, StateError
 
 T = 3000

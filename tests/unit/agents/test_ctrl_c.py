@@ -17,7 +17,8 @@ import pytest
 
 import windage as wd
 from tests.conftest import RELIABILITY
-from windage.agents.warning_capture import _heard, quietly
+from windage.agents.base import quietly
+from windage.errors import heard_here
 from windage.kernels import jit
 from windage.simulate import Simulator
 
@@ -143,7 +144,7 @@ def test_ctrl_c_in_any_line(name, play):
         agent = make(name)
         with pytest.raises(Stop):
             interrupted(play, agent, line)
-        assert _heard.get() is None, places[line]  # or nobody would be warned any more
+        assert heard_here.get() is None, places[line]  # or nobody would be warned any more
         twin = restored(agent)
         for one in (agent, twin):
             play(one) if one.t <= T else None
@@ -162,4 +163,4 @@ def test_ctrl_c_while_an_agent_is_made_quietly_leaves_nobody_deaf():
         with pytest.raises(Stop) as stop:
             interrupted(play, None, line)
         assert stop.tb is not None
-        assert _heard.get() is None, places[line]
+        assert heard_here.get() is None, places[line]

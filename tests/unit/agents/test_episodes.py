@@ -219,7 +219,7 @@ def test_a_run_step_by_step_has_all_episodes(id):
             warnings.simplefilter("ignore")
             return wd.agents.make(id, RIVER.space, horizon=2000, **options)
 
-    whole, stepped = wd.run(RIVER, agent()), wd.run(Stepped(), agent())
+    whole, stepped = wd.run(RIVER, agent(), steps=2000), wd.run(Stepped(), agent())
     assert whole.episodes.total > RECENT + 4
     for name in ("start", "length", "gain", "reason"):
         assert np.array_equal(getattr(whole.episodes, name), getattr(stepped.episodes, name))

@@ -10,7 +10,7 @@ import pytest
 import windage as wd
 from windage.agents.optimistic.ucrl2 import cubic_restarts, restart_times
 from windage.agents.state import Blob, pack, unpack
-from windage.agents.tuning import KnownBudgets
+from windage.confidence.tuning import KnownBudgets
 from windage.errors import InputError, ModelError, StateError, WindageError
 
 SPACE = wd.StateActions([2, 3], state_names=["low", "high"])

@@ -11,7 +11,8 @@ from scipy.stats import binomtest
 
 import windage as wd
 from tests.unit.agents.master_worlds import FIRING, OFF, SPACE, TIGHT, drifting, made
-from windage.agents.meta.master import MASTER, Restart, Restarts
+from windage.agents.meta import master
+from windage.agents.meta.master import MASTER
 from windage.agents.optimistic.ucrl2 import AdaptiveUCRL
 from windage.errors import CallOrderError, InputError, ParameterWarning
 from windage.kernels.random import uniform
@@ -319,18 +320,18 @@ def test_explain():
     assert "could from about T = " in text
 
 
-def test_the_last_ten_thousand_restarts_are_kept():
-    kept = Restarts(20_000)
-    for t in range(1, 10_051):
-        kept.add(Restart(t, 1 + t % 2, 0, float(t), 0.5 * t))
-    listed = kept.listed()
-    assert len(listed) == 10_000
-    assert kept.total == 10_050
-    assert listed[0] == Restart(51, 2, 0, 51.0, 25.5)
-    assert listed[-1] == Restart(10_050, 1, 0, 10_050.0, 5025.0)
-    again = Restarts(20_000)
-    again.restore(kept.saved(), kept.total, 10_051)
-    assert again.listed() == listed
+def test_the_last_restarts_are_kept(monkeypatch):
+    """Ten thousand of them; here three."""
+    model, whole = drifting(130), made(130, 2, **FIRING)
+    wd.run(model, whole, seed=4)
+    assert master._RESTARTS_KEPT == 10_000
+    monkeypatch.setattr(master, "_RESTARTS_KEPT", 3)
+    agent = made(130, 2, **FIRING)
+    wd.run(model, agent, seed=4)
+    total = sum(agent.fired.values())
+    assert total == sum(whole.fired.values()) == len(whole.restarts) > 3
+    assert agent.restarts == whole.restarts[-3:]
+    assert wd.agents.restore(agent.state()).restarts == agent.restarts
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import windage as wd
-from windage.agents.plugins import in_words
+from windage.agents.registry import in_words
 
 
 def caught(work):

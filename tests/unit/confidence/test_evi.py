@@ -7,8 +7,7 @@ import pytest
 
 import windage as wd
 from tests.unit.confidence.test_evi_certificate import assert_certified, random_region
-from windage.confidence.confidence import ConfidenceRegion
-from windage.confidence.evi import evi
+from windage.confidence.confidence import ConfidenceRegion, evi
 from windage.errors import InputError, NotConverged
 from windage.spaces import StateActions
 

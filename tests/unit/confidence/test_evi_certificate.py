@@ -14,8 +14,7 @@ import numpy as np
 import pytest
 
 import windage as wd
-from windage.confidence.confidence import ConfidenceRegion
-from windage.confidence.evi import evi
+from windage.confidence.confidence import ConfidenceRegion, evi
 from windage.spaces import StateActions
 
 CERTIFIED = 1e-9

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 import windage as wd
-from windage.agents.warning_capture import warn
+from windage.errors import warn
 
 GRID = np.array([1.0, 2.0])
 

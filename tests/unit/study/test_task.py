@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import windage as wd
-from windage.agents.warning_capture import listening
+from windage.errors import listening
 from windage.study import schema
 from windage.study.expand import expand
 from windage.study.schema import ORACLE, RUN, decode

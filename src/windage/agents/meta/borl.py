@@ -23,15 +23,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from windage import adversarial
-from windage.agents.base import Agent
+from windage.agents.base import Agent, quietly
 from windage.agents.meta.delegating import Blockwise, Choices, Recent
 from windage.agents.optimistic.base import Explanation
 from windage.agents.optimistic.swucrl2cw import SWUCRL2CW
-from windage.agents.warning_capture import quietly, warn
 from windage.confidence import tuning
 from windage.confidence.radii import Radii
 from windage.confidence.tuning import horizons_to_adapt
-from windage.errors import CallOrderError, GuaranteeWarning, InputError, ParameterWarning
+from windage.errors import CallOrderError, GuaranteeWarning, InputError, ParameterWarning, warn
 from windage.rng import key, stream
 from windage.spaces import StateActions, as_space
 from windage.validation import LAST_TIME, as_choice, as_flag, as_integer, as_real

@@ -19,13 +19,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from windage.adversarial import Master
-from windage.agents.base import Agent
+from windage.agents.base import LARGEST, Agent, Steps
 from windage.agents.configuration import AgentOptions
 from windage.agents.episodes import Episode, Episodes, no_rows, put_rows, rows_of
-from windage.agents.reward_scale import LARGEST
 from windage.agents.state import array_like
-from windage.agents.warning_capture import warn
-from windage.errors import InputError, ParameterWarning, StateError
+from windage.errors import InputError, ParameterWarning, StateError, warn
 from windage.spaces import StateActions
 from windage.validation import as_integer, as_real, require_memory
 
@@ -210,6 +208,26 @@ class Relay(Agent):
             done += part.states.size
         self.t = start
         return state
+
+    def replay(self, steps: Steps) -> NDArray[np.int64]:
+        """Let each runner live through its own steps."""
+        if not self.has_loop():
+            return super().replay(steps)
+        advised = np.zeros(steps.states.size, np.int64)
+        done = 0
+        while done < steps.states.size:
+            runner = self._ready()
+            ends = np.cumsum(steps.learned[done:]) == self._until - self.t
+            last = done + int(np.argmax(ends)) + 1 if ends.any() else steps.states.size
+            part = steps.part(done, last)
+            advised[done:last] = runner.replay(part)
+            lived = part.learned
+            if lived.any():
+                rewards = np.ascontiguousarray(part.rewards[lived])
+                self._enter(part.pairs[lived], rewards, part.afters[lived])
+            self._advance(part, advised[done:last])
+            done = last
+        return advised
 
     def _keep_episodes(self) -> int:
         """Remember the episodes of the runner that has finished; returns how many there were."""

@@ -18,47 +18,31 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass
 from typing import Any, ClassVar, NamedTuple, Self
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from windage.agents.base import Agent
-from windage.agents.episodes import REASONS, Episode, Episodes, no_rows
+from windage.agents.base import Agent, quietly
+from windage.agents.episodes import REASONS, Episode, Episodes, no_rows, put_rows, rows_of
 from windage.agents.optimistic.ucrl2 import AdaptiveUCRL
-from windage.agents.tuning import Budgets
-from windage.agents.warning_capture import quietly
+from windage.agents.state import take_back
 from windage.confidence.radii import Radii
+from windage.confidence.tuning import Budgets
 from windage.errors import CallOrderError, InputError
 from windage.rng import key
 from windage.spaces import StateActions
 from windage.validation import as_integer, as_real, require_memory
 
-__all__ = [
-    "MASTER",
-    "Alarms",
-    "Copy",
-    "Following",
-    "LiveCopy",
-    "MasterExplanation",
-    "Planned",
-    "Reach",
-    "Restart",
-    "Restarts",
-    "Tally",
-    "is_drawn",
-    "restore",
-    "saved",
-    "starts",
-]
+__all__ = ["MASTER", "LiveCopy", "MasterExplanation", "Reach", "Restart", "is_drawn"]
 
 _RESTARTS_KEPT = 10_000
 _LONGEST = 1000  # horizons of 2^1000 and more are not looked at
 
 
-@dataclass(frozen=True)
-class Tally:
+class Tally(msgspec.Struct, frozen=True):
     """What the tests know of a block: one value a step, so that no step is ever half counted.
 
     Attributes
@@ -91,28 +75,24 @@ class Tally:
         return Tally(self.t, order, self.t + 1, math.inf, 0.0, earned, fired)
 
     def saved(self) -> dict[str, Any]:
-        """Return all of it but the time, as plain data."""
-        return {
-            "order": self.order,
-            "start": self.start,
-            "lowest": self.lowest if self.lowest < math.inf else None,
-            "missed": self.missed,
-            "earned": self.earned,
-            "fired": self.fired,
-        }
+        """Return it as plain data, which has no infinity."""
+        lowest = self.lowest if self.lowest < math.inf else None
+        return {"tally": msgspec.structs.asdict(self) | {"lowest": lowest}}
 
     @classmethod
-    def restored(cls, values: dict[str, Any], t: int, orders: int) -> Tally:
+    def restored(cls, saved: dict[str, Any], t: int, orders: int) -> Tally:
         """Return what was saved before step t, of an agent with so many orders of copies."""
-        start = as_integer(values["start"], "start", low=1, high=t)
-        order = as_integer(values["order"], "order", low=0, high=start.bit_length() - 1)
-        lowest = math.inf if t == start else as_real(values["lowest"], "lowest")
-        missed = as_real(values["missed"], "missed")
-        earned = tuple(as_real(x, "earned") for x in values["earned"])
-        ones, twos = (as_integer(n, "fired", low=0, high=t) for n in values["fired"])
-        if len(earned) != orders:
-            raise ValueError("earned")
-        return cls(t - 1, order, start, lowest, missed, earned, (ones, twos))
+        lowest = math.inf if t == saved["start"] else saved["lowest"]
+        found = msgspec.convert(saved | {"lowest": lowest}, cls)
+        if not (
+            found.t == t - 1
+            and 1 <= found.start <= t
+            and 0 <= found.order < found.start.bit_length()
+            and len(found.earned) == orders
+            and 0 <= min(found.fired) <= max(found.fired) <= t
+        ):
+            raise ValueError("tally")
+        return found
 
 
 @dataclass(frozen=True)
@@ -129,45 +109,9 @@ class Restart:
     threshold: float
 
 
-class Restarts:
-    """The last restarts, ten thousand at most: number m, from 0 on, in row m % size."""
-
-    def __init__(self, horizon: int) -> None:
-        self._size = min(_RESTARTS_KEPT, horizon)
-        self._numbers = np.zeros((self._size, 3), np.int64)  # t, test, order
-        self._reals = np.zeros((self._size, 2))  # value, threshold
-        self.total = 0
-        """How many there have been."""
-
-    def add(self, restart: Restart) -> None:
-        """Keep one more."""
-        row = self.total % self._size
-        self._numbers[row] = restart.t, restart.test, restart.order
-        self._reals[row] = restart.value, restart.threshold
-        self.total += 1
-
-    def listed(self) -> tuple[Restart, ...]:
-        """Return those that are kept, the oldest first."""
-        numbers, reals = self.saved().values()
-        rows = zip(numbers.tolist(), reals.tolist(), strict=True)
-        return tuple(Restart(*some, *others) for some, others in rows)
-
-    def saved(self) -> dict[str, NDArray[Any]]:
-        """Return those that are kept as arrays, the oldest first."""
-        rows = np.arange(max(0, self.total - self._size), self.total) % self._size
-        return {"numbers": self._numbers[rows], "reals": self._reals[rows]}
-
-    def restore(self, saved: dict[str, NDArray[Any]], total: int, t: int) -> None:
-        """Take back what was saved before step t."""
-        numbers, reals, n = saved["numbers"], saved["reals"], min(total, self._size)
-        shapes = numbers.shape == (n, 3) and reals.shape == (n, 2)
-        if not shapes or numbers.dtype != np.int64 or not np.isfinite(reals).all():
-            raise ValueError("restarts")
-        times = np.append(numbers[:, 0], t)
-        if (np.diff(times, prepend=0) < 1).any() or not np.isin(numbers[:, 1], (1, 2)).all():
-            raise ValueError("restarts")
-        rows = np.arange(total - n, total) % self._size
-        self._numbers[rows], self._reals[rows], self.total = numbers, reals, total
+_RESTART = np.dtype(
+    [("t", int), ("test", int), ("order", int), ("value", float), ("threshold", float)]
+)
 
 
 class Following(NamedTuple):
@@ -214,107 +158,6 @@ class Reach:
         )
 
 
-@dataclass(frozen=True)
-class Alarms:
-    """The thresholds of the two tests; the constants are recalled from the paper.
-
-    Attributes
-    ----------
-    horizon, delta
-        T and delta.
-    size
-        D S sqrt(A).
-    width
-        The width of the range of rewards, 1 for [0, 1].
-    test_1, test_2
-        Factors of the tests, 9 and 3 in the paper.
-    factor, constant
-        rho^ / rho and c if they were given; None: those of the paper.
-    """
-
-    horizon: int
-    delta: float
-    size: float
-    width: float
-    test_1: float
-    test_2: float
-    factor: float | None
-    constant: float | None
-
-    def constants(self, T: int) -> tuple[float, float]:
-        """Return rho^ / rho and c, as they would be at horizon T."""
-        logs = math.log(T) - math.log(self.delta)
-        factor = 6.0 * (math.log2(T) + 1.0) * logs if self.factor is None else self.factor
-        c = self.size * math.sqrt(logs) if self.constant is None else self.constant
-        return factor, c
-
-    def rho_hat(self, steps: int) -> float:
-        """Return rho^ of so many steps, in units of the rewards."""
-        return self.width * self._rho_hat(steps, self.horizon)
-
-    def bar_2(self, steps: int) -> float:
-        """Return the threshold of test 2 after so many steps of a block."""
-        return self.test_2 * self.rho_hat(steps) if steps > 0 else math.inf
-
-    def _rho_hat(self, steps: int, T: int) -> float:
-        return math.prod(self.constants(T)) / math.sqrt(steps)
-
-    def after(
-        self, tally: Tally, reward: float, gain: float, live: Sequence[tuple[int, int]]
-    ) -> tuple[Tally, Restart | None]:
-        """Return the tally one step later, and the restart that step leads to, if any.
-
-        `live` are the orders and starts of the copies that live in the step, the shortest first.
-        """
-        t = tally.t + 1
-        earned = [0.0] * len(tally.earned)
-        for order, start in live:
-            earned[order] = (tally.earned[order] if start < t else 0.0) + reward
-        now = replace(
-            tally,
-            t=t,
-            lowest=min(tally.lowest, gain),
-            missed=tally.missed + (gain - reward),
-            earned=tuple(earned),
-        )
-        restart = self._tested(now, [m for m, start in live if start + (1 << m) == t + 1])
-        if restart is not None:
-            ones, twos = tally.fired
-            return now.opened(0, (ones + (restart.test == 1), twos + (restart.test == 2))), restart
-        over = t - tally.start + 1 == 1 << tally.order
-        return now.opened(tally.order + 1, tally.fired) if over else now, None
-
-    def _tested(self, now: Tally, ended: Sequence[int]) -> Restart | None:
-        """Return the first test that fires: test 1 from the shortest copy on, then test 2."""
-        for order in ended:
-            value = now.earned[order] / (1 << order)
-            bar = now.lowest + self.test_1 * self.rho_hat(1 << order)
-            if value >= bar:
-                return Restart(now.t, 1, order, value, bar)
-        steps = now.t - now.start + 1
-        value, bar = now.missed / steps, self.bar_2(steps)
-        return Restart(now.t, 2, now.order, value, bar) if value >= bar else None
-
-    def reach(self) -> tuple[Reach, Reach]:
-        """Say of both tests whether they can fire before the horizon, and from which on if not."""
-        T = self.horizon
-        longest = 1 << ((T + 1).bit_length() - 2)  # of the copies that can end
-        block = 1 << (T.bit_length() - 1)  # start and steps of the last block; it may be cut short
-        stretch = max(block // 2, T - block + 1)
-        return self._reach(1, self.test_1, longest), self._reach(2, self.test_2, stretch)
-
-    def _reach(self, test: int, factor: float, steps: int) -> Reach:
-        # a horizon of 2^k - 1 ends with a whole block of 2^(k - 1) steps
-        far = [
-            k
-            for k in range(1, _LONGEST)
-            if factor * self._rho_hat(1 << (k - 1), (1 << k) - 1) > 1.0
-        ]
-        first = far[-1] + 1 if far else 1
-        horizon = (1 << first) - 1 if first < _LONGEST else None
-        return Reach(test, factor * self._rho_hat(steps, self.horizon), horizon)
-
-
 _EPISODES_KEPT = (1 << 14) + 8  # more than a run plays between two looks at them
 
 
@@ -339,10 +182,6 @@ class Copy:
         """Return it as one may look at it."""
         end = min(self.start + (1 << self.order) - 1, horizon)
         return LiveCopy(self.order, self.start, end, acted=self.learner.t - 1)
-
-    def room(self) -> float:
-        """Return how many bytes its learner may come to need."""
-        return _bytes(self.learner._learner)
 
 
 def _bytes(part: Any) -> float:
@@ -415,17 +254,13 @@ class Planned:
         rows["length"] = t - rows["start"]
         return Episodes(rows)[0] if rows.size else None
 
-    def saved(self) -> dict[str, Any]:
-        """Return how many there were, and the last."""
-        return {"episodes": self.total, "episode": [row.item() for row in self.rows(self.total)]}
-
-    def restore(self, saved: dict[str, Any], t: int) -> None:
-        """Take back what was saved before step t + 1."""
-        self.total = as_integer(saved["episodes"], "episodes", low=0)
+    def restore(self, total: Any, rows: list[list[Any]], t: int) -> None:
+        """Take back how many there were and the last of them, saved before step t + 1."""
+        self.total = as_integer(total, "episodes", low=0)
         self._since = max(1, self.total)
-        if len(saved["episode"]) != min(self.total, 1):
+        if len(rows) != min(self.total, 1):
             raise ValueError("episode")
-        for start, length, reason, sweeps, ties, *rest in saved["episode"]:
+        for start, length, reason, sweeps, ties, *rest in rows:
             integers = [
                 as_integer(start, "start", low=1, high=t),
                 as_integer(length, "length", low=0, high=0),
@@ -579,22 +414,12 @@ class MASTER(Agent):
         self.test_1 = as_real(test_1, "test_1", low=0.0)
         self.test_2 = as_real(test_2, "test_2", low=0.0)
         given = {"log_factor": log_factor, "regret_constant": regret_constant}
-        factor, constant = (
+        self._log_factor, self._regret_constant = (
             None if value is None else as_real(value, name, low=0.0)
             for name, value in given.items()
         )
-        self._alarms = Alarms(
-            horizon=self.horizon,
-            delta=self.delta,
-            size=max(1.0, self.diameter) * self.space.n_states * math.sqrt(space.mean_actions),
-            width=self._scale.width,
-            test_1=self.test_1,
-            test_2=self.test_2,
-            factor=factor,
-            constant=constant,
-        )
         orders = self.horizon.bit_length()  # block n starts at t = 2^n or later
-        require_memory(orders * Copy(0, 0, first).room(), "space", fix="use fewer states")
+        require_memory(orders * _bytes(first._learner), "space", fix="use fewer states")
         # a place for each order, since no two copies of one order live at once; always filled, so
         # that memory is the same from the first step to the last
         learners = [first, *(self._learner(0, order) for order in range(1, orders))]
@@ -603,7 +428,9 @@ class MASTER(Agent):
         self._scheduled = 0  # the last time for which copies were scheduled
         self._tally = Tally(0, 0, 1, math.inf, 0.0, (0.0,) * orders, (0, 0))
         self._next: Following | None = None  # what the step in hand leads to
-        self._restarts, self._planned = Restarts(self.horizon), Planned(self.horizon)
+        self._planned = Planned(self.horizon)
+        # the last restarts: number m, from 1 on, in row m % size
+        self._restarts = np.zeros(min(_RESTARTS_KEPT, self.horizon), _RESTART)
 
     @classmethod
     def configured(
@@ -628,16 +455,85 @@ class MASTER(Agent):
     @property
     def log_factor(self) -> float:
         """rho^ / rho."""
-        return self._alarms.constants(self.horizon)[0]
+        return self._constants(self.horizon)[0]
 
     @property
     def regret_constant(self) -> float:
         """The constant c of C(t) = c sqrt(t)."""
-        return self._alarms.constants(self.horizon)[1]
+        return self._constants(self.horizon)[1]
+
+    def _constants(self, T: int) -> tuple[float, float]:
+        """Return rho^ / rho and c, as they would be at horizon T: those given, or the paper's."""
+        logs = math.log(T) - math.log(self.delta)
+        factor, c = self._log_factor, self._regret_constant
+        if factor is None:
+            factor = 6.0 * (math.log2(T) + 1.0) * logs
+        if c is None:
+            size = self.space.n_states * math.sqrt(self.space.mean_actions)
+            c = max(1.0, self.diameter) * size * math.sqrt(logs)
+        return factor, c
+
+    def _rho_hat(self, steps: int, T: int) -> float:
+        """Return rho^ of so many steps at horizon T, in units of the width of the rewards."""
+        return math.prod(self._constants(T)) / math.sqrt(steps)
+
+    def _bar(self, test: int, steps: int) -> float:
+        """Return how far a mean over so many steps may be off before a test fires."""
+        if steps == 0:
+            return math.inf
+        factor = self.test_1 if test == 1 else self.test_2
+        return factor * (self._scale.width * self._rho_hat(steps, self.horizon))
+
+    def _after(self, reward: float, gain: float) -> tuple[Tally, Restart | None]:
+        """Return the tally one step later, and the restart that step leads to, if any."""
+        tally, t = self._tally, self.t
+        live = [(copy.order, copy.start) for copy in self._live()]
+        earned = [0.0] * len(tally.earned)
+        for order, start in live:
+            earned[order] = (tally.earned[order] if start < t else 0.0) + reward
+        now = msgspec.structs.replace(
+            tally,
+            t=t,
+            lowest=min(tally.lowest, gain),
+            missed=tally.missed + (gain - reward),
+            earned=tuple(earned),
+        )
+        restart = self._tested(now, [m for m, start in live if start + (1 << m) == t + 1])
+        if restart is not None:
+            ones, twos = tally.fired
+            return now.opened(0, (ones + (restart.test == 1), twos + (restart.test == 2))), restart
+        over = t - tally.start + 1 == 1 << tally.order
+        return now.opened(tally.order + 1, tally.fired) if over else now, None
+
+    def _tested(self, now: Tally, ended: Sequence[int]) -> Restart | None:
+        """Return the first test that fires: test 1 from the shortest copy on, then test 2."""
+        for order in ended:
+            value = now.earned[order] / (1 << order)
+            bar = now.lowest + self._bar(1, 1 << order)
+            if value >= bar:
+                return Restart(now.t, 1, order, value, bar)
+        steps = now.t - now.start + 1
+        value, bar = now.missed / steps, self._bar(2, steps)
+        return Restart(now.t, 2, now.order, value, bar) if value >= bar else None
 
     def reach(self) -> tuple[Reach, Reach]:
         """Say of both tests whether they can fire before the horizon, and from which on if not."""
-        return self._alarms.reach()
+        T = self.horizon
+        longest = 1 << ((T + 1).bit_length() - 2)  # of the copies that can end
+        block = 1 << (T.bit_length() - 1)  # start and steps of the last block; it may be cut short
+        stretch = max(block // 2, T - block + 1)
+        return self._reach(1, self.test_1, longest), self._reach(2, self.test_2, stretch)
+
+    def _reach(self, test: int, factor: float, steps: int) -> Reach:
+        # a horizon of 2^k - 1 ends with a whole block of 2^(k - 1) steps
+        far = [
+            k
+            for k in range(1, _LONGEST)
+            if factor * self._rho_hat(1 << (k - 1), (1 << k) - 1) > 1.0
+        ]
+        first = far[-1] + 1 if far else 1
+        horizon = (1 << first) - 1 if first < _LONGEST else None
+        return Reach(test, factor * self._rho_hat(steps, self.horizon), horizon)
 
     def _learner(self, t: int, order: int) -> AdaptiveUCRL:
         """Return a fresh learner, with draws of its own, for the copy that starts at t."""
@@ -675,8 +571,7 @@ class MASTER(Agent):
 
     def _learn(self, state: int, action: int, reward: float, s_next: int) -> None:
         assert self._acting is not None
-        live = [(copy.order, copy.start) for copy in self._live()]
-        following = self._alarms.after(self._tally, reward, self._acting.gain, live)
+        following = self._after(reward, self._acting.gain)
         self._next = Following(*following, clock=self._acting.learner.t + 1)
         self._acting.learner.observe(state, action, reward, s_next)
         self._settle()
@@ -685,8 +580,8 @@ class MASTER(Agent):
         """Enter what the step led to; entering it twice changes nothing."""
         assert self._next is not None
         tally, restart, _ = self._next
-        if restart is not None and self._restarts.total < sum(tally.fired):
-            self._restarts.add(restart)
+        if restart is not None:
+            self._restarts[sum(tally.fired) % self._restarts.size] = astuple(restart)
         self._tally = tally
 
     def _reached(self) -> tuple[int, int | None]:
@@ -750,7 +645,11 @@ class MASTER(Agent):
     @property
     def restarts(self) -> tuple[Restart, ...]:
         """The restarts, the last ten thousand of them."""
-        return self._restarts.listed()
+        return tuple(Restart(*row) for row in self._kept_restarts().tolist())
+
+    def _kept_restarts(self) -> NDArray[np.void]:
+        total, size = sum(self._tally.fired), self._restarts.size
+        return rows_of(self._restarts, max(1, total - size + 1), total)
 
     def explain(self, s: int) -> MasterExplanation:
         """Say which copies live, what the tests have seen, and what the copy that acts thinks."""
@@ -770,7 +669,7 @@ class MASTER(Agent):
             acting=live[0].order,
             lowest_gain=tally.lowest,
             missed=tally.missed / max(1, steps),
-            threshold=self._alarms.bar_2(steps),
+            threshold=self._bar(2, steps),
             fired=self.fired,
             restarts=self.restarts,
             reach=self.reach(),
@@ -779,62 +678,56 @@ class MASTER(Agent):
 
     def _saved(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         self._list_episode()
-        return saved(self)
+        live, planned = self._live(), self._planned
+        values = {
+            "scheduled": self._scheduled == self.t,
+            "copies": [(copy.order, copy.start) for copy in live],
+            "episodes": planned.total,
+            "episode": [row.item() for row in planned.rows(planned.total)],
+        }
+        restarts = self._kept_restarts()
+        arrays = {f"restarts.{name}": restarts[name] for name in _RESTART.names or ()}
+        for copy in live:
+            arrays[f"copy.{copy.order}"] = np.frombuffer(copy.learner.state(), np.uint8)
+        return values | self._tally.saved(), arrays
 
     def _restored(self, values: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
-        restore(self, values, arrays)
+        t = self.t
+        self._tally = tally = Tally.restored(values["tally"], t, len(self._copies))
+        self._planned.restore(values["episodes"], values["episode"], t)
+        restarts = self._kept_restarts()
+        take_back({f"restarts.{name}": restarts[name] for name in _RESTART.names or ()}, arrays)
+        times = np.append(restarts["t"], t)
+        if (np.diff(times, prepend=0) < 1).any() or not np.isin(restarts["test"], (1, 2)).all():
+            raise ValueError("restarts")
+        put_rows(self._restarts, sum(tally.fired), restarts)
+        self._scheduled = t if values["scheduled"] else 0
+        for m, start in values["copies"]:
+            order = as_integer(m, "copies", low=0, high=tally.order)
+            self._copies[order] = self._restored_copy(order, start, arrays[f"copy.{order}"])
+        live = self._live()
+        if live:  # the longest is as old as the block
+            whole = (live[-1].order, live[-1].start) == (tally.order, tally.start)
+        else:
+            whole = t == tally.start and not self._scheduled
+        if len(live) != len(values["copies"]) or not whole:
+            raise ValueError("copies")
+        waiting = [copy.learner._pending for copy in live]
+        if self._scheduled:
+            self._acting = live[0]
+            waiting.remove(self._pending)
+        if any(waiting) or (self._pending is not None and not self._scheduled):
+            raise ValueError("pending")
 
-
-def saved(agent: MASTER) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """Return the numbers and arrays that must survive."""
-    live = agent._live()
-    values = {
-        "scheduled": agent._scheduled == agent.t,
-        "copies": [(copy.order, copy.start) for copy in live],
-        **agent._tally.saved(),
-        **agent._planned.saved(),
-    }
-    arrays = {f"restarts.{name}": array for name, array in agent._restarts.saved().items()}
-    for copy in live:
-        arrays[f"copy.{copy.order}"] = np.frombuffer(copy.learner.state(), np.uint8)
-    return values, arrays
-
-
-def restore(agent: MASTER, values: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
-    """Take back what `saved` gave."""
-    t = agent.t
-    agent._tally = Tally.restored(values, t, len(agent._copies))
-    agent._planned.restore(values, t)
-    kept = {name: arrays[f"restarts.{name}"] for name in agent._restarts.saved()}
-    agent._restarts.restore(kept, sum(agent._tally.fired), t)
-    agent._scheduled = t if values["scheduled"] else 0
-    for m, start in values["copies"]:
-        order = as_integer(m, "copies", low=0, high=agent._tally.order)
-        agent._copies[order] = _copy(agent, order, start, arrays[f"copy.{order}"])
-    live = agent._live()
-    if live:  # the longest is as old as the block
-        whole = (live[-1].order, live[-1].start) == (agent._tally.order, agent._tally.start)
-    else:
-        whole = t == agent._tally.start and not agent._scheduled
-    if len(live) != len(values["copies"]) or not whole:
-        raise ValueError("copies")
-    waiting = [copy.learner._pending for copy in live]
-    if agent._scheduled:
-        agent._acting = live[0]
-        waiting.remove(agent._pending)
-    if any(waiting) or (agent._pending is not None and not agent._scheduled):
-        raise ValueError("pending")
-
-
-def _copy(agent: MASTER, order: int, start: int, data: NDArray[Any]) -> Copy:
-    """Return a copy that was saved, if the agent can have scheduled it."""
-    tau = as_integer(start, "start", low=1) - agent._tally.start
-    learner, mine = AdaptiveUCRL.from_state(data.tobytes()), agent._learner(start, order)
-    drawn = tau % (1 << order) == 0 and is_drawn(agent._key, start, order, agent._tally)
-    if not drawn or learner.configuration() != mine.configuration():
-        raise ValueError(f"copy {order}")
-    if learner.t - 1 > agent.t - start:
-        raise ValueError(f"the clock of copy {order}")
-    learner._warned = agent._warned
-    gain = math.nan if learner.episode is None else learner.episode.gain
-    return Copy(order, start, learner, learner.n_episodes, gain)
+    def _restored_copy(self, order: int, start: int, data: NDArray[Any]) -> Copy:
+        """Return a copy that was saved, if the agent can have scheduled it."""
+        tau = as_integer(start, "start", low=1) - self._tally.start
+        learner, mine = AdaptiveUCRL.from_state(data.tobytes()), self._learner(start, order)
+        drawn = tau % (1 << order) == 0 and is_drawn(self._key, start, order, self._tally)
+        if not drawn or learner.configuration() != mine.configuration():
+            raise ValueError(f"copy {order}")
+        if learner.t - 1 > self.t - start:
+            raise ValueError(f"the clock of copy {order}")
+        learner._warned = self._warned
+        gain = math.nan if learner.episode is None else learner.episode.gain
+        return Copy(order, start, learner, learner.n_episodes, gain)

@@ -25,11 +25,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from windage.agents.base import KernelAgent
+from windage.agents.base import KernelAgent, Scale
 from windage.agents.episodes import RECENT, Episode, Episodes, larger_ring
 from windage.agents.multiscale.explanation import Forgetting, MultiScaleExplanation, explained
 from windage.agents.multiscale.windows import Weighing, WindowExperts, windows_for
-from windage.agents.reward_scale import Scale
 from windage.agents.state import take_back
 from windage.errors import InputError, StateError
 from windage.rng import key

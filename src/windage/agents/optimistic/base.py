@@ -15,15 +15,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from windage.agents.configuration import AgentOptions
 from windage.agents.optimistic.episodic import EpisodicAgent
-from windage.agents.warning_capture import warn
 from windage.confidence.confidence import ConfidenceRegion, over_pairs
 from windage.confidence.radii import Radii
-from windage.errors import CallOrderError, ParameterWarning
+from windage.errors import CallOrderError, ParameterWarning, warn
 from windage.spaces import StateActions
 from windage.validation import as_choice, as_flag, as_real, require_memory
 
 if TYPE_CHECKING:
-    from windage.agents.reward_scale import Scale
+    from windage.agents.base import Scale
 
 __all__ = [
     "ActionReport",

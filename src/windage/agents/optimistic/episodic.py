@@ -15,16 +15,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
-from windage.agents.base import KernelAgent
+from windage.agents.base import LARGEST, KernelAgent, Steps
 from windage.agents.configuration import AgentOptions
 from windage.agents.episodes import REASONS, RECENT, Episode, Episodes, larger_ring, rows_of
-from windage.agents.reward_scale import LARGEST
 from windage.agents.state import take_back
-from windage.agents.warning_capture import warn
-from windage.confidence.confidence import blank_plan
-from windage.confidence.evi import SWEEPS, not_converged
+from windage.confidence.confidence import SWEEPS, blank_plan, not_converged
 from windage.confidence.window import Window, as_restarts
-from windage.errors import GuaranteeWarning, ParameterWarning, StateError
+from windage.errors import GuaranteeWarning, ParameterWarning, StateError, warn
 from windage.rng import key
 from windage.spaces import StateActions
 from windage.validation import LAST_TIME, as_integer, as_real, require_memory
@@ -233,8 +230,12 @@ class EpisodicAgent(KernelAgent):
         self._learner = self._fresh(pace, rules)
 
     def _pace(self) -> Pace:
-        """Return what it forgets, nothing, and when episodes end beside the doubling rule."""
-        return Pace()
+        """Return what it forgets, and when episodes end beside the doubling rule."""
+        return Pace(width=self._keeps())
+
+    def _keeps(self) -> int | None:
+        """Return how many samples it remembers; None: all."""
+        return None
 
     @abstractmethod
     def _rules(self) -> dict[str, Any]:
@@ -478,6 +479,25 @@ class EpisodicAgent(KernelAgent):
             self.preloaded = self._window.ahead = int(self._window.kernel.clock["taken"][0])
         if self._learner.rules["rounded"][0]:
             rounding(self, least, most)
+
+    def replay(self, steps: Steps) -> NDArray[np.int64]:
+        """Live through recorded steps in one compiled loop."""
+        from windage.kernels.rollout import replay
+
+        if not (self.replays and self.has_loop()):
+            return super().replay(steps)
+        advised = np.zeros(steps.states.size, np.int64)
+        self._make_room_to_remember(int(steps.learned.sum()))
+        self._make_room_to_log(steps.states.size)
+        columns = map(np.ascontiguousarray, steps[:5])
+        nothing = np.zeros((steps.states.size, 0, 2), np.int64)
+        with self.in_step():
+            t, done = replay(self._learner, self.t, *columns, nothing, advised)
+            self._advance(steps.part(0, done), advised)
+            assert self.t == t
+        if done < steps.states.size:
+            raise self._not_converged()
+        return advised
 
     def _let_the_past_go(self) -> None:
         """Give an empty agent a window, even one that would forget nothing of the horizon."""

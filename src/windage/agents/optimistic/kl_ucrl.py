@@ -43,7 +43,7 @@ from numpy.typing import NDArray
 
 from windage.agents.configuration import AgentOptions
 from windage.agents.optimistic.base import Explanation, OptimisticAgent, widening_of_pairs
-from windage.agents.optimistic.ucrl2 import BudgetWindowed, as_window
+from windage.agents.optimistic.ucrl2 import BudgetWindowed
 from windage.confidence.confidence import ConfidenceRegion, plan_arrays
 from windage.confidence.radii import Radii
 from windage.spaces import StateActions
@@ -241,8 +241,7 @@ class SWKLUCRL(BudgetWindowed, KLUCRL):
         drift: bool = True,
         **options: Unpack[KLUCRLOptions],
     ) -> None:
-        self.window = as_window(window)
-        super().__init__(space, horizon=horizon, drift=drift, **options)
+        super().__init__(space, horizon=horizon, window=window, drift=drift, **options)
 
 
 class KLRegion(ConfidenceRegion):

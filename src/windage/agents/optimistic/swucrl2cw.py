@@ -27,10 +27,9 @@ from windage.agents.optimistic.base import (
     widening_of_pairs,
 )
 from windage.agents.optimistic.episodic import Pace
-from windage.agents.tuning import Budgets, KnownBudgets, chosen, tunings
-from windage.agents.warning_capture import warn
 from windage.confidence import tuning
-from windage.errors import GuaranteeWarning, InputError, ParameterWarning
+from windage.confidence.tuning import Budgets, KnownBudgets, chosen, tunings
+from windage.errors import GuaranteeWarning, InputError, ParameterWarning, warn
 from windage.spaces import StateActions, as_space
 from windage.validation import LAST_TIME, as_choice, as_integer, as_real
 

@@ -15,14 +15,14 @@ from typing import Any, ClassVar, Self, Unpack
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from windage.agents.base import Agent
 from windage.agents.optimistic.base import OptimisticAgent, OptimisticOptions
 from windage.agents.optimistic.episodic import EpisodicAgent, Pace
-from windage.agents.tuning import Budgets, chosen, is_left_open, tunings
-from windage.agents.warning_capture import warn
 from windage.confidence import tuning
 from windage.confidence.confidence import one_each
+from windage.confidence.tuning import Budgets, chosen, is_left_open, tunings
 from windage.confidence.window import as_restarts
-from windage.errors import InputError, ParameterWarning
+from windage.errors import InputError, ParameterWarning, warn
 from windage.spaces import StateActions, as_space
 from windage.validation import (
     LAST_TIME,
@@ -42,22 +42,22 @@ __all__ = [
     "BudgetWindowed",
     "Restarted",
     "RestartedUCRL2",
-    "UCRL2Options",
     "VariationAwareUCRL",
     "Windowed",
-    "as_window",
     "cubic_restarts",
     "restart_times",
 ]
 
 
-class Windowed(EpisodicAgent):
+class Windowed(Agent):
     """A learner that remembers the last `window` samples."""
 
-    window: int
+    def __init__(self, space: StateActions, *, horizon: int, window: int, **options: Any) -> None:
+        self.window = as_integer(window, "window", low=1, high=LAST_TIME)
+        super().__init__(space, horizon=horizon, **options)
 
-    def _pace(self) -> Pace:
-        return replace(super()._pace(), width=self.window)
+    def _keeps(self) -> int:
+        return self.window
 
 
 class BudgetWindowed(Windowed):
@@ -82,7 +82,18 @@ class Restarted(EpisodicAgent):
     """A learner that forgets everything at the times `restarts`."""
 
     auto_tuned: ClassVar[tuple[str, ...]] = ("restarts",)
-    restarts: NDArray[np.int64]
+
+    def __init__(
+        self, space: StateActions, *, horizon: int, restarts: ArrayLike | int, **options: Any
+    ) -> None:
+        self.restarts = restart_times(restarts, horizon)
+        super().__init__(space, horizon=horizon, **options)
+        if self.restarts.size * self.space.n_pairs > self.horizon:
+            warn(
+                f"{self.restarts.size} restarts in {self.horizon} steps leave less than a step for "
+                "each pair: nothing can be learned in between",
+                ParameterWarning,
+            )
 
     def _pace(self) -> Pace:
         return replace(super()._pace(), restarts=self.restarts)
@@ -107,20 +118,6 @@ class Restarted(EpisodicAgent):
         if isinstance(word, str) and word == "changes":
             return ("the times of the changes",)
         return super().requires_with(options, budgets)
-
-    def _warn_of_haste(self) -> None:
-        """Say that an agent restarts too often to learn anything."""
-        if self.restarts.size * self.space.n_pairs > self.horizon:
-            warn(
-                f"{self.restarts.size} restarts in {self.horizon} steps leave less than a step for "
-                "each pair: nothing can be learned in between",
-                ParameterWarning,
-            )
-
-
-def as_window(value: object) -> int:
-    """Return a number of samples, or say why it is none."""
-    return as_integer(value, "window", low=1, high=LAST_TIME)
 
 
 def cubic_restarts(changes: int, horizon: int) -> NDArray[np.int64]:
@@ -177,12 +174,6 @@ def configured_restarts(
         )
     times: ArrayLike | int = found if word == "changes" else cubic_restarts(found, horizon)
     return times
-
-
-class UCRL2Options(OptimisticOptions, total=False):
-    """Keyword arguments of `UCRL2`."""
-
-    clip: bool
 
 
 class UCRL2(OptimisticAgent):
@@ -246,12 +237,6 @@ class SWUCRL(Windowed, UCRL2):
     covers_drift: ClassVar[bool | None] = True
     bound: ClassVar[str] = "(l D^2 S^2 A log T)^(1/3) T^(2/3), l changes"
     source: ClassVar[str] = "Gajane, Ortner, Auer 2018, constants recalled"
-
-    def __init__(
-        self, space: StateActions, *, horizon: int, window: int, **options: Unpack[UCRL2Options]
-    ) -> None:
-        self.window = as_window(window)
-        super().__init__(space, horizon=horizon, **options)
 
     @classmethod
     def tuned(
@@ -409,18 +394,6 @@ class RestartedUCRL2(Restarted, UCRL2):
     covers_drift: ClassVar[bool | None] = True
     bound: ClassVar[str] = "l^(1/3) T^(2/3) D S sqrt(A log T), l changes"
     source: ClassVar[str] = "Jaksch, Ortner, Auer 2010, constants recalled"
-
-    def __init__(
-        self,
-        space: StateActions,
-        *,
-        horizon: int,
-        restarts: ArrayLike | int,
-        **options: Unpack[UCRL2Options],
-    ) -> None:
-        self.restarts = restart_times(restarts, horizon)
-        super().__init__(space, horizon=horizon, **options)
-        self._warn_of_haste()
 
     @classmethod
     def tuned(cls, space: StateActions, *, horizon: int, changes: int, **options: Any) -> Self:

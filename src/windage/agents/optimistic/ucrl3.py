@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 
 from windage.agents.configuration import AgentOptions
 from windage.agents.optimistic.base import Explanation, OptimisticAgent
-from windage.agents.optimistic.ucrl2 import BudgetWindowed, as_window
+from windage.agents.optimistic.ucrl2 import BudgetWindowed
 from windage.confidence.confidence import BoxRegion
 from windage.confidence.radii import Radii
 from windage.errors import StateError
@@ -217,12 +217,6 @@ class SWUCRL3(BudgetWindowed, UCRL3):
     bound: ClassVar[str] = "none known"
     source: ClassVar[str] = "UCRL3 over a window; argument in its docstring"
     _drift: ClassVar[bool] = True
-
-    def __init__(
-        self, space: StateActions, *, horizon: int, window: int, **options: Unpack[UCRL3Options]
-    ) -> None:
-        self.window = as_window(window)
-        super().__init__(space, horizon=horizon, **options)
 
 
 @dataclass(frozen=True, eq=False, init=False)
