@@ -45,7 +45,7 @@ from windage.kernels.jit import compiled, inlined
 from windage.kernels.random import uniform
 from windage.kernels.rollout import act, observe
 from windage.kernels.swucrl2cw import FIRST, GOING_ON, LENGTH, VISITS
-from windage.kernels.window_experts import NONE, REWARDS, TRANSITIONS, Experts, kept, take
+from windage.kernels.window_experts import NONE, Experts, kept, take
 
 NEGLIGIBLE = 1e-4  # windows with less weight for a pair are left out of its transitions
 
@@ -109,58 +109,79 @@ def form(estimate):
 @inlined
 def _average(experts, estimate, p, n):
     """Average the counts of one pair; its row starts at entry n, the next one at the result."""
-    pair, at = estimate.pairs[p], np.uint64(p)
-    pair["entries"] = 0
-    pair["p_mass"], pair["r_mass"], pair["mean"] = estimate.unseen, 2.0, 0.5
-    K, last = experts.windows.size, np.uint64(experts.windows.size - 1)
-    visits, sums = experts.visits[at, last], experts.sums[at, last]
+    pair = estimate.pairs[p]
+    pair["r_mass"], pair["mean"] = mean_reward(experts, p)
+    pair["p_mass"], after = average_law(
+        experts, p, estimate.unseen, estimate.omega, estimate.rows, n
+    )
+    pair["entries"] = after - n
+    return after
+
+
+@inlined
+def mean_reward(experts, p):
+    """Return N_r and q of a pair."""
+    at, last, weights = np.uint64(p), np.uint64(experts.windows.size - 1), experts.of_rewards
+    visits, sums = experts.tried[at, last], experts.sums[at, last]
     if visits == 0.0:
-        return n
-    omega, all_p, all_r, recent_r, total = estimate.omega, 0.0, 0.0, 0.0, 0.0
+        return 2.0, 0.5
+    mass, recent, total = 0.0, 0.0, 0.0
+    for k in range(np.uint64(experts.windows.size)):
+        omega = weights.overall[k] * weights.own[at, k]
+        mass += omega
+        recent += omega * experts.tried[at, k]
+        total += omega * experts.sums[at, k]
+    recent /= mass
+    total /= mass
+    forgotten = visits - recent if visits > recent else 0.0
+    share = kept(experts.strength, weights, p, forgotten)
+    r_mass = 2.0 + recent + share * forgotten
+    return r_mass, (1.0 + total + share * (sums - total if sums > total else 0.0)) / r_mass
+
+
+@inlined
+def average_law(experts, law, unseen, omega, rows, n):
+    """Average the counts of a law, as entries from number n on; returns its mass, the next number.
+
+    The mass is mu and the samples that count. An entry is an outcome and its share of the mass; mu
+    is in no entry. `omega` is room for weights.
+    """
+    at, K = np.uint64(law), experts.windows.size
+    last, weights = np.uint64(K - 1), experts.of_laws
+    visits = experts.visits[at, last]
+    if visits == 0.0:
+        return unseen, n
+    total = 0.0
     for k in range(np.uint64(K)):
-        omega[k] = experts.overall[TRANSITIONS, k] * experts.pairs[TRANSITIONS, at, k]
-        all_p += omega[k]
-        of_rewards = experts.overall[REWARDS, k] * experts.pairs[REWARDS, at, k]
-        all_r += of_rewards
-        recent_r += of_rewards * experts.visits[at, k]
-        total += of_rewards * experts.sums[at, k]
-    recent_r /= all_r
-    total /= all_r
-    forgotten = visits - recent_r if visits > recent_r else 0.0
-    share = kept(experts.discarded, REWARDS, p, forgotten)
-    r_mass = 2.0 + recent_r + share * forgotten
-    pair["r_mass"] = r_mass
-    pair["mean"] = (1.0 + total + share * (sums - total if sums > total else 0.0)) / r_mass
+        omega[k] = weights.overall[k] * weights.own[at, k]
+        total += omega[k]
     recent, first = 0.0, K - 1  # the shortest window that counts
     for k in range(K - 1, -1, -1):
-        if omega[np.uint64(k)] < NEGLIGIBLE * all_p:
+        if omega[np.uint64(k)] < NEGLIGIBLE * total:
             omega[np.uint64(k)] = 0.0
         else:
             recent += omega[np.uint64(k)] * experts.visits[at, np.uint64(k)]
             first = k
-    recent /= all_p
+    recent /= total
     forgotten = visits - recent if visits > recent else 0.0
-    share = kept(experts.discarded, TRANSITIONS, p, forgotten)
-    p_mass = estimate.unseen + recent + share * forgotten
-    pair["p_mass"] = p_mass
-    scale = (1.0 - share) / (all_p * p_mass)
+    share = kept(experts.strength, weights, law, forgotten)
+    mass = unseen + recent + share * forgotten
+    scale = (1.0 - share) / (total * mass)
     for k in range(np.uint64(first), np.uint64(K)):
         omega[k] *= scale
-    omega[last] += share / p_mass  # all history, less what is remembered of it
+    omega[last] += share / mass  # all history, less what is remembered of it
     cell = np.int64(experts.cells.newest[at])
-    start = n
     while cell != NONE:
         c = np.uint64(cell)
-        share = 0.0
+        part = 0.0
         for k in range(np.uint64(first), np.uint64(K)):
-            share += omega[k] * experts.cells.counts[c, k]
-        if share > 0.0:
-            estimate.rows[n]["index"] = experts.cells.state[c]
-            estimate.rows[n]["probability"] = share
+            part += omega[k] * experts.cells.counts[c, k]
+        if part > 0.0:
+            rows[n]["index"] = experts.cells.outcome[c]
+            rows[n]["probability"] = part
             n += 1
         cell = np.int64(experts.cells.older[c])
-    pair["entries"] = n - start
-    return n
+    return mass, n
 
 
 @inlined
@@ -171,7 +192,8 @@ def _payback(estimate):
     experts = estimate.experts
     memory = 0.0
     for k in range(experts.windows.size):
-        memory += 0.5 * (experts.overall[0, k] + experts.overall[1, k]) * experts.windows[k]
+        weight = experts.of_laws.overall[k] + experts.of_rewards.overall[k]
+        memory += 0.5 * weight * experts.windows[k]
     taken = experts.clock[0]["taken"]
     left = estimate.horizon - (taken - experts.clock[0]["ahead"])
     return min(estimate.payback, min(left, memory) / max(1.0, min(np.float64(taken), memory)))
@@ -374,12 +396,12 @@ def _turn_page(learner, t, reason):
 @inlined
 def _sample_weights(learner, t):
     """Record the overall weights: the effective memory, as `forgetting` shows it."""
-    epoch, overall = learner.epoch[0], learner.estimate.experts.overall
+    epoch, experts = learner.epoch[0], learner.estimate.experts
     row = epoch["n_samples"]
     learner.times[row] = t
-    for k in range(overall.shape[1]):
-        learner.samples[row, 0, k] = overall[0, k]
-        learner.samples[row, 1, k] = overall[1, k]
+    for k in range(experts.windows.size):
+        learner.samples[row, 0, k] = experts.of_laws.overall[k]
+        learner.samples[row, 1, k] = experts.of_rewards.overall[k]
     epoch["n_samples"] = row + 1
     epoch["sample_due"] = t + learner.every
 

@@ -1,26 +1,29 @@
-"""Windows as experts: which of them has predicted best lately, for rewards and for transitions.
+"""Windows as experts: which of them has predicted best lately, for laws and for rewards.
 
-Each window k predicts what the next sample of a pair will be from what it remembers of that pair:
+What is learned is the law of what a step shows: a distribution over outcomes. In a tabular model
+every pair has a law of its own, whose outcomes are the next states; a structure says which pairs
+share one (`kernels.structured`). Each window k predicts what the next sample of law l will be from
+what it remembers of that law, and the reward of pair z likewise:
 
-    x_k = (n_k(s, a, s') + 1/S) / (N_k(s, a) + 1)                        the next state
-    y_k = q^R (1 - q)^(1 - R),   q = (S_k(s, a) + 1/2) / (N_k(s, a) + 1)  the reward
+    x_k = (n_k(l, o) + 1/O) / (N_k(l) + 1)                               one of O outcomes
+    y_k = q^R (1 - q)^(1 - R),   q = (S_k(z) + 1/2) / (N_k(z) + 1)       the reward
 
 All windows are scored by every sample, so nothing need be played to compare them. A window has four
-weights: overall and of the pair, for rewards and for transitions. Each is multiplied by
+weights: overall and of the law, overall and of the pair's rewards. Each is multiplied by
 the score, normalised, and a small share is handed out again (fixed share, Herbster and Warmuth
 1998), so that a window that was wrong for long can come back soon.
 
-What the windows in favour have forgotten of a pair may still say where it usually is. Let E samples
-of a pair be remembered (the windows' counts, averaged by their weights) and R forgotten. The
+What the windows in favour have forgotten of a law may still say where it usually is. Let E samples
+of a law be remembered (the windows' counts, averaged by their weights) and R forgotten. The
 forgotten ones count as a prior of m R / (m + R) samples: as many as there are while they are few, m
 at most. Whether they should count at all, two more experts find out by prediction, m = 0 and m =
-`strength`, weighed like windows (`Discarded`).
+`strength`, weighed like windows (`Weights.past`).
 
-All windows share one ring of samples: window k is the last W_k of it. A step adds the new sample to
-every window and takes from each the one that is too old for it. Which state followed which pair is
+All windows share one ring of steps: window k is the last W_k of them. A step adds its samples to
+every window and takes from each those that are too old for it. Which outcome each law had is
 counted in cells (`Cells`), one count for each window; the longest window is all history, so a cell
-never goes away: cells are numbered as they are met, and those of a pair form a chain from the last
-met to the first. A cell is found through a table, one place for every (pair, state) of a small
+never goes away: cells are numbered as they are met, and those of a law form a chain from the last
+met to the first. A cell is found through a table, one place for every (law, outcome) of a small
 model, a hash table for a large one.
 """
 
@@ -35,12 +38,10 @@ from numpy.typing import NDArray
 from windage.kernels.jit import compiled, inlined
 from windage.kernels.random import mix
 
-TRANSITIONS, REWARDS = 0, 1  # what weights are for
-
 SAMPLE = np.dtype([("reward", np.float64), ("pair", np.int32), ("cell", np.int32)], align=True)
 CLOCK = np.dtype(
     [
-        ("taken", np.int64),  # samples so far
+        ("taken", np.int64),  # steps so far
         ("ahead", np.int64),  # those of the time before t = 1
         ("state", np.int64),  # the last one led to
     ],
@@ -51,60 +52,84 @@ NONE = -1  # no cell
 
 
 class Cells(NamedTuple):
-    """All transitions ever seen; `windage.agents.multiscale.windows` makes them and gives room."""
+    """All outcomes ever seen; `windage.agents.multiscale.windows` makes them and gives room."""
 
-    n_states: int
+    stride: int  # how many outcomes the law with most of them has
     hashed: bool
     met: NDArray[np.int64]  # [1] how many cells there are
-    table: NDArray[np.int32]  # [pairs * S], or a power of two: 1 + cell, 0 if there is none
-    pair: NDArray[np.int32]  # [room]
-    state: NDArray[np.int32]
-    older: NDArray[np.int32]  # the cell of the same pair that was met before, or NONE
-    newest: NDArray[np.int32]  # [pairs] where a pair's chain starts, or NONE
+    table: NDArray[np.int32]  # [laws * stride], or a power of two: 1 + cell, 0 if there is none
+    law: NDArray[np.int32]  # [room]
+    outcome: NDArray[np.int32]
+    older: NDArray[np.int32]  # the cell of the same law that was met before, or NONE
+    newest: NDArray[np.int32]  # [laws] where a law's chain starts, or NONE
     counts: NDArray[np.int32]  # [room, windows]
 
 
 @inlined
-def place_of(cells, pair, state):
-    """Return the cell of (pair, state); one that is new gets the next number."""
-    slot = np.uint64(pair * cells.n_states + state)
+def place_of(cells, law, outcome):
+    """Return the cell of (law, outcome); one that is new gets the next number."""
+    slot = np.uint64(law * cells.stride + outcome)
     if cells.hashed:
         mask = np.uint64(cells.table.size - 1)
         slot = mix(slot) & mask
         while cells.table[slot] != 0:
             cell = np.uint64(cells.table[slot] - 1)
-            if cells.pair[cell] == pair and cells.state[cell] == state:
+            if cells.law[cell] == law and cells.outcome[cell] == outcome:
                 break
             slot = (slot + np.uint64(1)) & mask
     if cells.table[slot] == 0:
-        _meet(cells, slot, pair, state)
+        _meet(cells, slot, law, outcome)
     return np.int64(cells.table[slot]) - 1
 
 
 @compiled
-def _meet(cells, slot, pair, state):
+def _meet(cells, slot, law, outcome):
     cell = cells.met[0]
     cells.met[0] = cell + 1
     cells.table[slot] = cell + 1
-    cells.pair[cell] = pair
-    cells.state[cell] = state
-    cells.older[cell] = cells.newest[pair]
-    cells.newest[pair] = cell
+    cells.law[cell] = law
+    cells.outcome[cell] = outcome
+    cells.older[cell] = cells.newest[law]
+    cells.newest[law] = cell
 
 
 @compiled
-def enter(cells, pairs, states):
+def enter(cells, laws, outcomes):
     """Meet many cells, in this order, none of them twice."""
-    for i in range(pairs.size):
-        place_of(cells, np.int64(pairs[i]), np.int64(states[i]))
+    for i in range(laws.size):
+        place_of(cells, np.int64(laws[i]), np.int64(outcomes[i]))
 
 
-class Discarded(NamedTuple):
-    """The weight of counting the forgotten past, rather than not."""
+class Weights(NamedTuple):
+    """How much the windows count, and what they have forgotten, of n laws or mean rewards."""
 
-    strength: float  # m; 0: it never counts
-    overall: NDArray[np.float64]  # [2] transitions, rewards
-    pairs: NDArray[np.float64]  # [2, pairs]
+    overall: NDArray[np.float64]  # [K]
+    own: NDArray[np.float64]  # [n, K]
+    past: NDArray[np.float64]  # [1] the chance that the forgotten past should count
+    own_past: NDArray[np.float64]  # [n]
+
+
+class Experts(NamedTuple):
+    """Samples, counts and weights of all windows; `agents.multiscale.windows` makes them."""
+
+    windows: NDArray[np.int64]  # [K] rising; the last one is all history
+    prior: NDArray[np.float64]  # [K] where the shares of the overall weights go
+    share: float  # how much of the weights is handed out again each step
+    strength: float  # m, for how many samples the forgotten past counts; 0: it never does
+    by_overall: bool  # whether the overall weights learn at all
+    by_law: bool  # ... and those of the laws and pairs
+    apart: bool  # whether rewards have weights of their own
+    clock: NDArray[np.void]  # [1] CLOCK
+    ring: NDArray[np.void]  # SAMPLE, as many steps as the longest window but one remembers
+    shown: NDArray[np.int32]  # [steps, samples] cells, where a step may bring several samples
+    cells: Cells
+    even: NDArray[np.float64]  # [laws] 1 / O
+    visits: NDArray[np.float64]  # [laws, K] N
+    tried: NDArray[np.float64]  # [pairs, K] N of the rewards; `visits` where a pair is a law
+    sums: NDArray[np.float64]  # [pairs, K] of rewards
+    of_laws: Weights
+    of_rewards: Weights
+    chances: NDArray[np.float64]  # [2, K] workspace
 
 
 @inlined
@@ -118,25 +143,25 @@ def likelihood(q, reward):
 
 
 @inlined
-def kept(discarded, kind, pair, forgotten):
-    """Return which share of a forgotten past of so many samples counts for a pair."""
-    if discarded.strength == 0.0:
+def kept(strength, weights, i, forgotten):
+    """Return which share of a forgotten past of so many samples counts."""
+    if strength == 0.0:
         return 0.0
-    mine, overall = discarded.pairs[kind, np.uint64(pair)], discarded.overall[kind]
+    mine, overall = weights.own_past[np.uint64(i)], weights.past[0]
     both = mine * overall
     chance = both / (both + (1.0 - mine) * (1.0 - overall))
-    return chance * discarded.strength / (discarded.strength + forgotten)
+    return chance * strength / (strength + forgotten)
 
 
 @inlined
-def estimates(discarded, prior, mean, recent, hits, visits, seen):
+def estimates(strength, prior, mean, recent, hits, visits, seen):
     """Return a mean without the forgotten past, and with it counted in full.
 
     `prior` samples at `mean` come first; `recent` are remembered and sum to `hits`, `visits` and
     `seen` are those of all history.
     """
     forgotten = visits - recent if visits > recent else 0.0
-    share = discarded.strength / (discarded.strength + forgotten)
+    share = strength / (strength + forgotten)
     total, mass = prior * mean + hits, prior + recent
     more = seen - hits if seen > hits else 0.0
     counted = (total + share * more) / (mass + share * forgotten)
@@ -144,55 +169,123 @@ def estimates(discarded, prior, mean, recent, hits, visits, seen):
 
 
 @inlined
-def weigh(discarded, kind, pair, without, counted, share):
-    """Weigh anew, by how likely what came was without the past and with it counted."""
-    overall = discarded.overall[kind] * counted
-    overall /= overall + (1.0 - discarded.overall[kind]) * without
-    discarded.overall[kind] = (1.0 - share) * overall + 0.5 * share
-    p = np.uint64(pair)
-    mine = discarded.pairs[kind, p] * counted
-    mine /= mine + (1.0 - discarded.pairs[kind, p]) * without
-    discarded.pairs[kind, p] = (1.0 - share) * mine + 0.5 * share
+def weigh_past(weights, i, without, counted, share):
+    """Weigh the past anew, by how likely what came was without it and with it counted."""
+    overall = weights.past[0] * counted
+    overall /= overall + (1.0 - weights.past[0]) * without
+    weights.past[0] = (1.0 - share) * overall + 0.5 * share
+    p = np.uint64(i)
+    mine = weights.own_past[p] * counted
+    mine /= mine + (1.0 - weights.own_past[p]) * without
+    weights.own_past[p] = (1.0 - share) * mine + 0.5 * share
 
 
-class Experts(NamedTuple):
-    """Samples, counts and weights of all windows; `agents.multiscale.windows` makes them."""
+@inlined
+def weigh(experts, weights, i, k, chance):
+    """Multiply the weights of window k by how likely it held what came; returns both."""
+    if experts.by_overall:
+        weights.overall[k] *= chance
+    if experts.by_law:
+        weights.own[i, k] *= chance
+    return weights.overall[k], weights.own[i, k]
 
-    windows: NDArray[np.int64]  # [K] rising; the last one is all history
-    prior: NDArray[np.float64]  # [K] where the shares of the overall weights go
-    share: float  # how much of the weights is handed out again each step
-    by_overall: bool  # whether the overall weights learn at all
-    by_pair: bool  # ... and those of the pairs
-    apart: bool  # whether rewards and transitions have weights of their own
-    clock: NDArray[np.void]  # [1] CLOCK
-    ring: NDArray[np.void]  # as many samples as the longest window but one remembers
-    cells: Cells
-    visits: NDArray[np.float64]  # [pairs, K] N
-    sums: NDArray[np.float64]  # [pairs, K] of rewards
-    overall: NDArray[np.float64]  # [2, K] weights: of transitions, of rewards
-    pairs: NDArray[np.float64]  # [2, pairs, K]
-    discarded: Discarded
+
+@inlined
+def share_out(experts, weights, i, k, scale, own_scale, even_share):
+    """Normalise the weights of window k, and give it its share of what is handed out again."""
+    weights.overall[k] = weights.overall[k] * scale + experts.share * experts.prior[k]
+    weights.own[i, k] = weights.own[i, k] * own_scale + even_share
+
+
+@inlined
+def reweigh(experts, weights, i, chances):
+    """Weigh all windows by how likely each held what came."""
+    n, K = np.uint64(i), experts.windows.size
+    total, own_total = 0.0, 0.0
+    for k in range(np.uint64(K)):
+        overall, own = weigh(experts, weights, n, k, chances[k])
+        total += overall
+        own_total += own
+    rest, even_share = 1.0 - experts.share, experts.share / K
+    total, own_total = rest / total, rest / own_total
+    for k in range(np.uint64(K)):
+        share_out(experts, weights, n, k, total, own_total, even_share)
+
+
+@inlined
+def predict_outcome(experts, law, cell, chances):
+    """Fill in how likely each window held an outcome; returns what is remembered: N and n."""
+    i, c = np.uint64(law), np.uint64(cell)
+    weights, even = experts.of_laws, experts.even[i]
+    mass, recent, hits = 0.0, 0.0, 0.0
+    for k in range(np.uint64(experts.windows.size)):
+        visits, seen = experts.visits[i, k], experts.cells.counts[c, k]
+        omega = weights.overall[k] * weights.own[i, k]
+        mass += omega
+        recent += omega * visits
+        hits += omega * seen
+        chances[k] = (seen + even) / (visits + 1.0)
+    return recent / mass, hits / mass
+
+
+@inlined
+def predict_reward(experts, pair, reward, chances):
+    """Fill in how likely each window held a reward; returns what is remembered: N and S."""
+    p, weights = np.uint64(pair), experts.of_rewards
+    certain = reward == 0.0 or reward == 1.0  # then y is 1 - q or q
+    least, slope = 1.0 - reward, 2.0 * reward - 1.0
+    mass, recent, hits = 0.0, 0.0, 0.0
+    for k in range(np.uint64(experts.windows.size)):
+        visits, sums = experts.tried[p, k], experts.sums[p, k]
+        omega = weights.overall[k] * weights.own[p, k]
+        mass += omega
+        recent += omega * visits
+        hits += omega * sums
+        y = (sums + 0.5) / (visits + 1.0)
+        chances[k] = least + slope * y if certain else likelihood(y, reward)
+    return recent / mass, hits / mass
+
+
+@inlined
+def score_past_of_outcome(experts, law, recent, hits, seen):
+    """Weigh the forgotten past of a law; `hits` of `recent` samples, `seen` of all, are alike."""
+    i = np.uint64(law)
+    ever = experts.visits[i, np.uint64(experts.windows.size - 1)]
+    without, counted = estimates(experts.strength, 1.0, experts.even[i], recent, hits, ever, seen)
+    weigh_past(experts.of_laws, law, without, counted, experts.share)
+
+
+@inlined
+def score_past_of_reward(experts, pair, reward, recent, hits):
+    """Weigh the forgotten past of a pair's rewards."""
+    p, last = np.uint64(pair), np.uint64(experts.windows.size - 1)
+    ever, sums = experts.tried[p, last], experts.sums[p, last]
+    without, counted = estimates(experts.strength, 2.0, 0.5, recent, hits, ever, sums)
+    without, counted = likelihood(without, reward), likelihood(counted, reward)
+    weigh_past(experts.of_rewards, pair, without, counted, experts.share)
 
 
 @inlined
 def score(experts, pair, cell, reward):
-    """Weigh the windows, and the past they have forgotten, by what has just happened."""
+    """Weigh the windows, and the past they have forgotten, by what has just happened to a pair.
+
+    `predict_outcome`, `predict_reward` and `reweigh` in one go, where a pair is a law.
+    """
     p, c = np.uint64(pair), np.uint64(cell)
-    K = experts.windows.size
-    overall, pairs = experts.overall, experts.pairs
-    even = 1.0 / experts.cells.n_states
-    certain = reward == 0.0 or reward == 1.0  # then y is 1 - q or q
+    K, laws, rewards = experts.windows.size, experts.of_laws, experts.of_rewards
+    even = experts.even[p]
+    certain = reward == 0.0 or reward == 1.0
     least, slope = 1.0 - reward, 2.0 * reward - 1.0
     total, total_p, total_r, total_pr = 0.0, 0.0, 0.0, 0.0
-    mass, recent, hits = 0.0, 0.0, 0.0  # what was remembered: all of it, and of what came now
+    mass, recent, hits = 0.0, 0.0, 0.0
     mass_r, recent_r, hits_r = 0.0, 0.0, 0.0
     for k in range(np.uint64(K)):
         visits, sums, seen = experts.visits[p, k], experts.sums[p, k], experts.cells.counts[c, k]
-        omega = overall[0, k] * pairs[0, p, k]
+        omega = laws.overall[k] * laws.own[p, k]
         mass += omega
         recent += omega * visits
         hits += omega * seen
-        omega = overall[1, k] * pairs[1, p, k]
+        omega = rewards.overall[k] * rewards.own[p, k]
         mass_r += omega
         recent_r += omega * visits
         hits_r += omega * sums
@@ -202,42 +295,27 @@ def score(experts, pair, cell, reward):
         y = least + slope * y if certain else likelihood(y, reward)
         if not experts.apart:
             x = y = x * y
-        if experts.by_overall:
-            overall[0, k] *= x
-            overall[1, k] *= y
-        if experts.by_pair:
-            pairs[0, p, k] *= x
-            pairs[1, p, k] *= y
-        total += overall[0, k]
-        total_r += overall[1, k]
-        total_p += pairs[0, p, k]
-        total_pr += pairs[1, p, k]
-    kept, even_share = 1.0 - experts.share, experts.share / K
-    total, total_r = kept / total, kept / total_r
-    total_p, total_pr = kept / total_p, kept / total_pr
+        overall, own = weigh(experts, laws, p, k, x)
+        total += overall
+        total_p += own
+        overall, own = weigh(experts, rewards, p, k, y)
+        total_r += overall
+        total_pr += own
+    rest, even_share = 1.0 - experts.share, experts.share / K
+    total, total_r = rest / total, rest / total_r
+    total_p, total_pr = rest / total_p, rest / total_pr
     for k in range(np.uint64(K)):
-        overall[0, k] = overall[0, k] * total + experts.share * experts.prior[k]
-        overall[1, k] = overall[1, k] * total_r + experts.share * experts.prior[k]
-        pairs[0, p, k] = pairs[0, p, k] * total_p + even_share
-        pairs[1, p, k] = pairs[1, p, k] * total_pr + even_share
-    if experts.discarded.strength > 0.0:
-        last = np.uint64(K - 1)
-        ever, seen = experts.visits[p, last], np.float64(experts.cells.counts[c, last])
-        without, counted = estimates(
-            experts.discarded, 1.0, even, recent / mass, hits / mass, ever, seen
-        )
-        weigh(experts.discarded, TRANSITIONS, pair, without, counted, experts.share)
-        sums = experts.sums[p, last]
-        without, counted = estimates(
-            experts.discarded, 2.0, 0.5, recent_r / mass_r, hits_r / mass_r, ever, sums
-        )
-        without, counted = likelihood(without, reward), likelihood(counted, reward)
-        weigh(experts.discarded, REWARDS, pair, without, counted, experts.share)
+        share_out(experts, laws, p, k, total, total_p, even_share)
+        share_out(experts, rewards, p, k, total_r, total_pr, even_share)
+    if experts.strength > 0.0:
+        seen = np.float64(experts.cells.counts[c, np.uint64(K - 1)])
+        score_past_of_outcome(experts, pair, recent / mass, hits / mass, seen)
+        score_past_of_reward(experts, pair, reward, recent_r / mass_r, hits_r / mass_r)
 
 
 @inlined
 def count(experts, pair, cell, reward):
-    """Add a sample to every window, and take from each the one that has become too old."""
+    """Add a pair's sample to every window, and take from each the one that has become too old."""
     p, c = np.uint64(pair), np.uint64(cell)
     taken = experts.clock[0]["taken"]
     K = experts.windows.size

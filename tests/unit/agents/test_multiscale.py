@@ -57,10 +57,11 @@ class TestTwin:
         estimate = kernel.estimate
         experts = estimate.experts
         close = {"rtol": 1e-9, "atol": 1e-11}
-        np.testing.assert_allclose(experts.overall, [twin.gp, twin.gr], **close)
-        np.testing.assert_allclose(experts.pairs, [twin.wp, twin.wr], **close)
-        np.testing.assert_allclose(experts.discarded.overall, [twin.lp, twin.lr], **close)
-        np.testing.assert_allclose(experts.discarded.pairs, [twin.lps, twin.lrs], **close)
+        laws, rewards = experts.of_laws, experts.of_rewards
+        np.testing.assert_allclose([laws.overall, rewards.overall], [twin.gp, twin.gr], **close)
+        np.testing.assert_allclose([laws.own, rewards.own], [twin.wp, twin.wr], **close)
+        np.testing.assert_allclose([laws.past[0], rewards.past[0]], [twin.lp, twin.lr], **close)
+        np.testing.assert_allclose([laws.own_past, rewards.own_past], [twin.lps, twin.lrs], **close)
         assert agent.windows == tuple(twin.windows)
         if planned:
             np.testing.assert_allclose(estimate.u, twin.u, **close)
@@ -263,15 +264,16 @@ class TestTelling:
         assert agent.memory().shape == (2, model.space.n_pairs)
         told_of = [a for s in range(5) for a in agent.explain(s).actions]
         experts = agent._learner_state.experts
+        kinds = experts.kernel.of_laws, experts.kernel.of_rewards
         for p, action in enumerate(told_of):
-            for row, mine in enumerate((action.transition_memory, action.reward_memory)):
-                weights = experts.kernel.overall[row] * experts.kernel.pairs[row, p]
+            memories = action.transition_memory, action.reward_memory
+            for of, mine in zip(kinds, memories, strict=True):
+                weights = of.overall * of.own[p]
                 assert mine == pytest.approx(weights @ agent.windows / weights.sum())
             counted = [
-                (experts.kernel.overall[row] * experts.kernel.pairs[row, p]) @ experts.visits[p]
-                / (experts.kernel.overall[row] @ experts.kernel.pairs[row, p])
-                for row in (0, 1)
-            ]  # fmt: skip
+                (of.overall * of.own[p]) @ experts.visits[p] / (of.overall @ of.own[p])
+                for of in kinds
+            ]
             assert agent.in_memory[p] == round(sum(counted) / 2)
         again = wd.MultiScale.from_state(agent.state()).forgetting()
         assert np.array_equal(again.rewards, told.rewards)

@@ -1,7 +1,7 @@
 """Many windows over one stream of samples, and how well each has predicted it.
 
-Window k is the last W_k samples; the longest is all history. They share one ring of samples and one
-table of what was seen to follow, so that K windows cost K counts a cell and a
+Window k is the last W_k steps; the longest is all history. They share one ring of steps and one
+table of the outcomes each law had, so that K windows cost K counts a cell and a
 step of order K. `kernels.window_experts` says how they are weighed.
 """
 
@@ -15,12 +15,13 @@ from numpy.typing import NDArray
 
 from windage.errors import StateError
 from windage.spaces import StateActions
+from windage.structure import INTERVAL, Structure
 from windage.validation import require_memory
 
 if TYPE_CHECKING:
-    from windage.kernels.window_experts import Cells, Experts
+    from windage.kernels.window_experts import Cells, Experts, Weights
 
-__all__ = ["Weighing", "WindowExperts", "windows_for"]
+__all__ = ["Weighing", "WindowExperts", "symbols_of", "windows_for"]
 
 _TABLE = 1 << 20  # up to as many (pair, state) have a place of their own, beyond they are hashed
 _ROOM = 1 << 14  # cells there is room for at first
@@ -69,6 +70,8 @@ class Weighing:
 class WindowExperts:
     """Samples, counts and weights of all windows.
 
+    Without a structure every pair has a law of its own, whose outcomes are the next states.
+
     Examples
     --------
     >>> experts = WindowExperts(StateActions([1, 1]), [4, 100])
@@ -81,16 +84,33 @@ class WindowExperts:
     """
 
     def __init__(
-        self, space: StateActions, windows: list[int], weighing: Weighing | None = None
+        self,
+        space: StateActions,
+        windows: list[int],
+        weighing: Weighing | None = None,
+        structure: Structure | None = None,
+        prior: NDArray[np.float64] | None = None,
     ) -> None:
         self.space = space
         self.windows = windows
+        self._prior = prior  # in the place of that of `tilt`
         self._weighing = weighing or Weighing()
-        self._all_cells = space.n_pairs * space.n_states
+        self._sizes = np.full(space.n_pairs, space.n_states, np.int64)
+        self._samples = 0  # of laws that a step may bring; 0: always one, its pair's
+        self._learned = space.n_pairs  # mean rewards that are
+        symbols = self._sizes
+        if structure is not None:
+            self._sizes, self._samples = structure.law_sizes, len(structure.variables)
+            self._learned = space.n_pairs if structure.reward is None else 0
+            symbols = symbols_of(structure)
+        self._stride = int(symbols.max())
+        self._all_cells = symbols.size * self._stride
         room = min(self._all_cells, _ROOM)
-        ring = windows[-2] if len(windows) > 1 else 1
+        ring = 1 << (windows[-2] - 1).bit_length() if len(windows) > 1 else 1
         require_memory(
-            16.0 * ring + 48.0 * space.n_pairs * len(windows) + self._bytes(room),
+            (16.0 + 4.0 * self._samples) * ring
+            + 24.0 * (symbols.size + self._learned) * len(windows)
+            + self._bytes(room),
             "horizon",
             fix="make an agent with a smaller horizon, or one with a window",
         )
@@ -102,26 +122,40 @@ class WindowExperts:
         return 4.0 * table + 4.0 * room * (3 + len(self.windows))
 
     def _empty(self, ring: int, room: int) -> Experts:
-        from windage.kernels.window_experts import CLOCK, SAMPLE, Discarded, Experts
+        from windage.kernels.window_experts import CLOCK, NONE, SAMPLE, Experts, Weights
 
-        n, K = self.space.n_pairs, len(self.windows)
-        prior = np.exp(self._weighing.tilt * (np.arange(K) - K + 1.0))
-        prior /= prior.sum()
+        n, K, rule = self._sizes.size, len(self.windows), self._weighing
+        prior = self._prior
+        if prior is None:
+            prior = np.exp(rule.tilt * (np.arange(K) - K + 1.0))
+        prior = prior / prior.sum()
+        visits, m = np.zeros((n, K)), self._learned
+
+        def even(n: int) -> Weights:
+            own = np.full((n, K), 1.0 / K)
+            return Weights(prior.copy(), own, np.full(1, 0.5), np.full(n, 0.5))
+
+        of_laws = even(n)
         return Experts(
             windows=np.array(self.windows, np.int64),
             prior=prior,
-            share=self._weighing.share,
-            by_overall=self._weighing.by_overall,
-            by_pair=self._weighing.by_pair,
-            apart=self._weighing.apart,
+            share=rule.share,
+            strength=rule.strength,
+            by_overall=rule.by_overall,
+            by_law=rule.by_pair,
+            apart=rule.apart,
             clock=np.zeros(1, CLOCK),
             ring=np.zeros(ring, SAMPLE),
+            shown=np.full((ring if self._samples else 0, self._samples), NONE, np.int32),
             cells=self._blank_cells(room),
-            visits=np.zeros((n, K)),
-            sums=np.zeros((n, K)),
-            overall=np.tile(prior, (2, 1)),
-            pairs=np.full((2, n, K), 1.0 / K),
-            discarded=Discarded(self._weighing.strength, np.full(2, 0.5), np.full((2, n), 0.5)),
+            even=1.0 / self._sizes,
+            visits=visits,
+            tried=np.zeros((m, K)) if self._samples else visits,
+            sums=np.zeros((m, K)),
+            of_laws=of_laws,
+            # what is known needs no memory of its own
+            of_rewards=even(m) if m else even(0)._replace(overall=of_laws.overall),
+            chances=np.zeros((2, K)),
         )
 
     def _blank_cells(self, room: int) -> Cells:
@@ -130,40 +164,40 @@ class WindowExperts:
         hashed = self._all_cells > _TABLE
         places = 1 << max(4, (2 * room - 1).bit_length()) if hashed else self._all_cells
         return Cells(
-            n_states=self.space.n_states,
+            stride=self._stride,
             hashed=hashed,
             met=np.zeros(1, np.int64),
             table=np.zeros(places, np.int32),
-            pair=np.zeros(room, np.int32),
-            state=np.zeros(room, np.int32),
+            law=np.zeros(room, np.int32),
+            outcome=np.zeros(room, np.int32),
             older=np.zeros(room, np.int32),
-            newest=np.full(self.space.n_pairs, NONE, np.int32),
+            newest=np.full(self._sizes.size, NONE, np.int32),
             counts=np.zeros((room, len(self.windows)), np.int32),
         )
 
     @property
     def room(self) -> int:
         """How many cells there is room for."""
-        return self.kernel.cells.pair.size
+        return self.kernel.cells.law.size
 
-    def make_room(self, samples: int) -> None:
-        """See to it that so many more samples fit; `kernel` may be another one afterwards."""
+    def make_room(self, steps: int) -> None:
+        """See to it that so many more steps fit; `kernel` may be another one afterwards."""
         from windage.kernels.window_experts import enter
 
         old = self.kernel.cells
         n = int(old.met[0])
-        needed = min(n + samples, self._all_cells)
+        needed = min(n + steps * max(1, self._samples), self._all_cells)
         if needed <= self.room:
             return
         room = min(2 * needed, self._all_cells)
         require_memory(self._bytes(room), "horizon", fix="use an agent with a window")
         cells = self._blank_cells(room)
-        enter(cells, old.pair[:n], old.state[:n])
+        enter(cells, old.law[:n], old.outcome[:n])
         cells.counts[:n] = old.counts[:n]
         self.kernel = self.kernel._replace(cells=cells)
 
     def add(self, pair: int, reward: float, after: int) -> None:
-        """Learn from one more sample, its reward in [0, 1]."""
+        """Learn from one more step without a structure, its reward in [0, 1]."""
         from windage.kernels.window_experts import take_all
 
         self.make_room(1)
@@ -171,7 +205,7 @@ class WindowExperts:
 
     @property
     def taken(self) -> int:
-        """How many samples there were."""
+        """How many steps there were."""
         return int(self.kernel.clock["taken"][0])
 
     @property
@@ -180,12 +214,12 @@ class WindowExperts:
         return int(self.kernel.clock["ahead"][0])
 
     @ahead.setter
-    def ahead(self, samples: int) -> None:
-        self.kernel.clock["ahead"] = samples
+    def ahead(self, steps: int) -> None:
+        self.kernel.clock["ahead"] = steps
 
     @property
     def visits(self) -> NDArray[np.int64]:
-        """[pair, window] N."""
+        """[law, window] N."""
         return self.kernel.visits.astype(np.int64)
 
     @property
@@ -195,92 +229,151 @@ class WindowExperts:
 
     @property
     def weights(self) -> NDArray[np.float64]:
-        """[2, window] overall: for transitions, for rewards."""
-        return self.kernel.overall.copy()
+        """[2, window] overall: of laws, of rewards."""
+        return np.stack([self.kernel.of_laws.overall, self.kernel.of_rewards.overall])
+
+    def _by_law(self, weights: Weights) -> NDArray[np.float64]:
+        """[law or pair, window] both weights together."""
+        both = weights.overall * weights.own
+        return np.asarray(both / both.sum(axis=1, keepdims=True))
 
     def memory(self) -> NDArray[np.float64]:
-        """[2, pair] how many of the last samples count for it, on average over the windows."""
-        both = self.kernel.overall[:, None] * self.kernel.pairs
-        both /= both.sum(axis=2, keepdims=True)
+        """[2, pair] how many of the last steps count for it, on average over the windows."""
+        return np.stack([self.reach(self.kernel.of_laws), self.reach(self.kernel.of_rewards)])
+
+    def reach(self, weights: Weights) -> NDArray[np.float64]:
+        """[law or pair] how many of the last steps count for it."""
         reach = np.minimum(self.kernel.windows, max(1, self.taken)).astype(np.float64)
-        return np.asarray(both @ reach)
+        return np.asarray(self._by_law(weights) @ reach)
 
     @property
     def contents(self) -> NDArray[np.int64]:
         """How many samples of every pair count, rounded: the mean of rewards and transitions."""
-        both = self.kernel.overall[:, None] * self.kernel.pairs
-        both /= both.sum(axis=2, keepdims=True)
+        both = np.stack([self._by_law(self.kernel.of_laws), self._by_law(self.kernel.of_rewards)])
         counted = (both * self.kernel.visits).sum(axis=2).mean(axis=0)
         return np.asarray(np.rint(counted), np.int64)
 
     def transitions(self, pair: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return the states seen after a pair, rising, and [state, window] how often."""
         cells, n = self.kernel.cells, int(self.kernel.cells.met[0])
-        mine = np.flatnonzero(cells.pair[:n] == pair)
-        mine = mine[np.argsort(cells.state[mine])]
-        return cells.state[mine].astype(np.int64), cells.counts[mine].astype(np.int64)
+        mine = np.flatnonzero(cells.law[:n] == pair)
+        mine = mine[np.argsort(cells.outcome[mine])]
+        return cells.outcome[mine].astype(np.int64), cells.counts[mine].astype(np.int64)
 
     def saved(self) -> dict[str, NDArray[Any]]:
         """Return what must survive: the ring, all counts of all history, the weights."""
         k, n = self.kernel, int(self.kernel.cells.met[0])
-        kept = k.ring[np.arange(max(0, self.taken - k.ring.size), self.taken) % k.ring.size]
-        return {
+        slots = np.arange(max(0, self.taken - k.ring.size), self.taken) % k.ring.size
+        kept = k.ring[slots]
+        laws, rewards = k.of_laws, k.of_rewards
+        past = np.concatenate([laws.past, laws.own_past]), rewards.past, rewards.own_past
+        arrays = {
             "clock": np.array(k.clock[0].item()),
-            "ring_cell": kept["cell"].copy(),
+            "ring_cell": k.shown[slots] if self._samples else kept["cell"].copy(),
             "ring_reward": kept["reward"].copy(),
-            "cell_pair": k.cells.pair[:n].copy(),
-            "cell_state": k.cells.state[:n].copy(),
+            "cell_pair": k.cells.law[:n].copy(),
+            "cell_state": k.cells.outcome[:n].copy(),
             "cell_count": k.cells.counts[:n, -1].copy(),
             "sums": k.sums[:, -1].copy(),
-            "overall": k.overall.copy(),
-            "pairs": k.pairs.copy(),
-            "discarded": np.column_stack([k.discarded.overall, k.discarded.pairs]),
+            "overall": self.weights,
+        }
+        if not self._samples:
+            return arrays | {
+                "pairs": np.stack([laws.own, rewards.own]),
+                "discarded": np.stack([past[0], np.concatenate(past[1:])]),
+            }
+        return arrays | {
+            "ring_pair": kept["pair"].copy(),
+            "tried": k.tried[:, -1].copy(),
+            "laws": laws.own.copy(),
+            "rewards": rewards.own.copy(),
+            "discarded": np.concatenate(past),
         }
 
     def restore(self, saved: dict[str, NDArray[Any]]) -> None:
         """Take back what `saved` gave, into an empty object with the same windows."""
         from windage.kernels.window_experts import enter
 
-        space = self.space
-        pair, state, count = (saved[f"cell_{name}"] for name in ("pair", "state", "count"))
+        law, outcome, count = (saved[f"cell_{name}"] for name in ("pair", "state", "count"))
         taken, ahead, last = (int(x) for x in _shaped(saved, "clock", np.zeros(3, np.int64)))
-        kept = min(taken, self.kernel.ring.size)
+        k, samples = self.kernel, self._samples
+        kept = min(taken, k.ring.size)
         ring, rewards = saved["ring_cell"], saved["ring_reward"]
-        keys = pair.astype(np.int64) * space.n_states + state
-        _require(0 <= ahead <= taken and 0 <= last < space.n_states, "clock")
-        _require(pair.shape == state.shape == count.shape == (pair.size,), "cell_pair")
-        _require(_inside(pair, space.n_pairs) and _inside(state, space.n_states), "cell_pair")
+        keys = law.astype(np.int64) * self._stride + outcome
+        _require(0 <= ahead <= taken and 0 <= last < self.space.n_states, "clock")
+        _require(law.shape == outcome.shape == count.shape == (law.size,), "cell_pair")
+        _require(_inside(law, self._sizes.size) and _inside(outcome, self._stride), "cell_pair")
         _require(np.unique(keys).size == keys.size, "cell_pair")
         _require(count.dtype == np.int32 and bool((count > 0).all()), "cell_count")
-        _require(int(count.sum(dtype=np.int64)) == taken, "cell_count")
-        _require(ring.shape == rewards.shape == (kept,) and _inside(ring, pair.size), "ring_cell")
-        _require(rewards.dtype == np.float64, "ring_reward")
+        total = int(count.sum(dtype=np.int64))
+        _require(total <= taken * samples if samples else total == taken, "cell_count")
+        _require(ring.shape == ((kept, samples) if samples else (kept,)), "ring_cell")
+        _require(_inside(ring, law.size, -1 if samples else 0), "ring_cell")
+        _require(rewards.dtype == np.float64 and rewards.shape == (kept,), "ring_reward")
         _require(bool(((rewards >= 0.0) & (rewards <= 1.0)).all()), "ring_reward")
-        self.make_room(pair.size)
+        self.make_room(law.size)
         k = self.kernel
-        enter(k.cells, pair, state)
+        enter(k.cells, law, outcome)
+        pairs = saved["ring_pair"] if samples else law[ring]
+        _require(pairs.shape == (kept,) and _inside(pairs, self.space.n_pairs), "ring_pair")
         for i, W in enumerate(self.windows[:-1]):
             here = slice(max(0, kept - W), kept)
-            np.add.at(k.cells.counts[:, i], ring[here], 1)
-            np.add.at(k.visits[:, i], pair[ring[here]], 1.0)
-            np.add.at(k.sums[:, i], pair[ring[here]], rewards[here])
-        k.cells.counts[: pair.size, -1] = count
-        np.add.at(k.visits[:, -1], pair, count.astype(np.float64))
+            cells = ring[here][ring[here] >= 0]
+            np.add.at(k.cells.counts[:, i], cells, 1)
+            np.add.at(k.visits[:, i], law[cells], 1.0)
+            if self._learned:
+                np.add.at(k.sums[:, i], pairs[here], rewards[here])
+            if self._learned and samples:
+                np.add.at(k.tried[:, i], pairs[here], 1.0)
+        k.cells.counts[: law.size, -1] = count
+        np.add.at(k.visits[:, -1], law, count.astype(np.float64))
+        if samples:
+            k.tried[:, -1] = _shaped(saved, "tried", k.tried[:, -1])
+            _require(not self._learned or k.tried[:, -1].sum() == taken, "tried")
         k.sums[:, -1] = _shaped(saved, "sums", k.sums[:, -1])
-        _require(bool((k.cells.counts[: pair.size, :-1] <= count[:, None]).all()), "cell_count")
-        _require(bool(((k.sums[:, -1] >= 0) & (k.sums <= k.visits).T).all()), "sums")
+        _require(bool((k.cells.counts[: law.size, :-1] <= count[:, None]).all()), "cell_count")
+        _require(bool(((k.sums[:, -1] >= 0) & (k.sums <= k.tried).T).all()), "sums")
         slots = np.arange(taken - kept, taken) % k.ring.size
-        k.ring["cell"][slots], k.ring["pair"][slots] = ring, pair[ring]
-        k.ring["reward"][slots] = rewards
-        for name, mine in (("overall", k.overall), ("pairs", k.pairs)):
-            mine[:] = _shaped(saved, name, mine)
-            whole = np.abs(mine.sum(axis=-1) - 1.0) < 1e-9
-            _require(bool((mine > 0.0).all() and whole.all()), name)
-        discarded = np.column_stack([k.discarded.overall, k.discarded.pairs])
-        discarded[:] = _shaped(saved, "discarded", discarded)
-        _require(bool(((discarded > 0.0) & (discarded < 1.0)).all()), "discarded")
-        k.discarded.overall[:], k.discarded.pairs[:] = discarded[:, 0], discarded[:, 1:]
+        k.ring["pair"][slots], k.ring["reward"][slots] = pairs, rewards
+        if samples:
+            k.shown[slots] = ring
+        else:
+            k.ring["cell"][slots] = ring
+        self._restore_weights(saved)
         k.clock[0] = taken, ahead, last
+
+    def _restore_weights(self, saved: dict[str, NDArray[Any]]) -> None:
+        k = self.kernel
+        laws, rewards = k.of_laws, k.of_rewards
+        if self._samples:
+            mine = {"laws": laws.own, "rewards": rewards.own}
+            past = np.empty(2 + laws.own_past.size + rewards.own_past.size)
+        else:
+            mine = {"pairs": np.stack([laws.own, rewards.own])}
+            past = np.empty((2, 1 + laws.own_past.size))
+        found = {
+            name: _shaped(saved, name, like)
+            for name, like in ({"overall": self.weights} | mine | {"discarded": past}).items()
+        }
+        for name in ("overall", *mine):
+            whole = np.abs(found[name].sum(axis=-1) - 1.0) < 1e-9
+            fine = found[name] > 0.0 if self._prior is None else found[name] >= 0.0
+            _require(bool(fine.all() and whole.all()), name)
+        past = found["discarded"].ravel()
+        _require(bool(((past > 0.0) & (past < 1.0)).all()), "discarded")
+        laws.overall[:], rewards.overall[:] = found["overall"]
+        laws.own[:] = found["laws"] if self._samples else found["pairs"][0]
+        rewards.own[:] = found["rewards"] if self._samples else found["pairs"][1]
+        n = 1 + laws.own_past.size
+        laws.past[:], laws.own_past[:] = past[0], past[1:n]
+        rewards.past[:], rewards.own_past[:] = past[n], past[n + 1 :]
+
+
+def symbols_of(structure: Structure) -> NDArray[np.int64]:
+    """Return how many different things a step may show of each law: outcomes, or intervals."""
+    sizes = structure.law_sizes
+    seen = structure.seen[[variable for variable, _ in structure.laws]]
+    return np.where(seen == INTERVAL, sizes * (sizes + 1) // 2, sizes)
 
 
 def _shaped(saved: dict[str, NDArray[Any]], name: str, like: NDArray[Any]) -> NDArray[Any]:
@@ -288,8 +381,8 @@ def _shaped(saved: dict[str, NDArray[Any]], name: str, like: NDArray[Any]) -> ND
     return saved[name]
 
 
-def _inside(numbers: NDArray[Any], below: int) -> bool:
-    return numbers.dtype == np.int32 and bool(((numbers >= 0) & (numbers < below)).all())
+def _inside(numbers: NDArray[Any], below: int, least: int = 0) -> bool:
+    return numbers.dtype == np.int32 and bool(((numbers >= least) & (numbers < below)).all())
 
 
 def _require(holds: bool, name: str) -> None:
