@@ -214,7 +214,7 @@ class Store:
     """A folder of results: `opened` makes one, `found` looks at one, `at` at one to be."""
 
     def __init__(self, folder: Path) -> None:
-        self.folder = folder.absolute()  # an agent may change the current folder
+        self.folder = folder
 
     @classmethod
     def found(cls, folder: str | Path) -> Store:

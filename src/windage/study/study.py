@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Self
@@ -21,7 +21,6 @@ import numpy as np
 from windage import envs, errors
 from windage.agents.base import Agent
 from windage.agents.warning_capture import listening
-from windage.atomic_io import as_path
 from windage.confidence.radii import Radii
 from windage.errors import InputError, StateError, WindageError
 from windage.models import DriftingMDP
@@ -145,11 +144,13 @@ class Study:
         open_pool = executors.opener(executor, workers, scheduler)
         status = StudyStatus()
         progress(status)
-        place = as_path(folder, "folder").absolute()
+        named = Store.at(folder).folder
+        place = named.absolute()
         with contextlib.chdir("."):  # and back to it: agents may leave
             expansion = expand(self.spec)
             with Store.opened(place) as store:
-                return _Session(store, expansion, status, progress).run(open_pool)
+                summary = _Session(store, expansion, status, progress).run(open_pool)
+        return replace(summary, folder=named)
 
     def __repr__(self) -> str:
         spec = self.spec
