@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from windage.study.diff import Condition, Diff
+    from windage.study.expand import Preview
     from windage.study.stats import Paired
     from windage.study.study import Study, StudyStatus, StudySummary
 
@@ -168,14 +169,20 @@ def diff(
 def _print_preview(study: Study, folder: Path) -> None:
     """Print what would be run: sweeps multiply, and hours may depend on it."""
     preview = study.preview(folder)
+    if preview.tuning is not None:
+        _print_places(preview.tuning, folder / "tuning", "first", " of tuning")
+    _print_places(preview, folder, study.name, "; nothing was run")
+
+
+def _print_places(preview: Preview, folder: Path, name: str, tail: str) -> None:
     rows = [
         [row.environment, f"{row.horizon:,}", row.agent, f"{row.seeds:,}", f"{row.done:,}"]
         for row in preview.places
     ]
     print_table(["environment", "T", "agent", "seeds", "done"], rows)
     print_text(
-        f"{study.name}: {preview.done:,} of {preview.runs:,} runs in {folder}, "
-        f"{preview.runs - preview.done:,} to make, {preview.steps:,} steps; nothing was run"
+        f"{name}: {preview.done:,} of {preview.runs:,} runs in {folder}, "
+        f"{preview.runs - preview.done:,} to make, {preview.steps:,} steps{tail}"
     )
 
 
@@ -215,32 +222,40 @@ def _print_summary(name: str, folder: Path, summary: StudySummary) -> None:
     """Print the means, the counts, and what went wrong."""
     import windage as wd
 
-    for what in summary.repaired[:_SHOWN]:
+    parts = [summary] if summary.tuning is None else [summary.tuning, summary]
+    repaired = [what for part in parts for what in part.repaired]
+    failures = [failure for part in parts for failure in part.failures]
+    for what in repaired[:_SHOWN]:
         complain(f"{what}; it was computed anew")
-    if len(summary.repaired) > _SHOWN:
-        complain(f"and {len(summary.repaired) - _SHOWN:,} more likewise")
-    for failure in summary.failures[:_SHOWN]:
+    if len(repaired) > _SHOWN:
+        complain(f"and {len(repaired) - _SHOWN:,} more likewise")
+    for failure in failures[:_SHOWN]:
         complain(f"failed: {failure.what}: {failure.why}")
-    if len(summary.failures) > _SHOWN:
-        complain(f"and {len(summary.failures) - _SHOWN:,} more failed")
+    if len(failures) > _SHOWN:
+        complain(f"and {len(failures) - _SHOWN:,} more failed")
     results = wd.load_results(folder, unfinished=True)
     unknown = results["regret"].is_null()
     for part in (results.filter(~unknown), results.filter(unknown)):
         if part.height:
             _print_means(part)
-    made = f"{summary.made:,} made now, {summary.kept:,} kept"
-    print_text(
-        f"{name}: {summary.kept + summary.made:,} of {summary.runs:,} runs in {folder} ({made})"
-    )
+    if summary.tuning is not None:
+        _print_counts("tuning", summary.tuning)
+    _print_counts(name, summary)
     if summary.spare:
         print_text(
             f"{summary.spare:,} files in {folder / 'runs'} are of runs not asked for any more"
         )
     if summary.hash:
         say(f"hash of the results: {summary.hash}")
-    if summary.failures:
+    if failures:
         print_text("what failed is tried again by the same command")
         raise typer.Exit(_FAILED)
+
+
+def _print_counts(name: str, summary: StudySummary) -> None:
+    made = f"{summary.made:,} made now, {summary.kept:,} kept"
+    there = summary.kept + summary.made
+    print_text(f"{name}: {there:,} of {summary.runs:,} runs in {summary.folder} ({made})")
 
 
 def _print_means(results: pl.DataFrame) -> None:
