@@ -116,7 +116,7 @@ def test_show_draws_a_file_and_says_where_it_does_not_communicate(here, capsys):
         (["riverswim", "--seed", "-1"], "seed: -1"),
         (["riverswim", "-o", "picture.gif"], "picture.gif: 'gif' is no kind of picture"),
         (["gone.npz"], "gone.npz: there is no such file"),
-        (["gone.npz", "-T", "5"], "gone.npz: a file has no parameters, horizon cannot be set"),
+        (["gone.npz", "-T", "5"], "gone.npz: a file has its own horizon"),
     ],
 )
 def test_show_refuses(here, capsys, arguments, says):

@@ -16,7 +16,7 @@ import pytest
 import windage as wd
 from tests.e2e import studies
 from tests.e2e.commands import WINDAGE, refused
-from windage.report.watch import LOOPBACK, Watcher, serve
+from windage.cli.report import LOOPBACK, Watcher, serve
 
 
 def study(seeds, horizon=400):

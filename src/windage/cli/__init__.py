@@ -6,6 +6,7 @@ file imports next to nothing, so that Ctrl-C is quiet from the start.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 import warnings
@@ -50,12 +51,14 @@ def _whole(arguments: Sequence[str] | None) -> int:
             code = _run(arguments)
         sys.stdout.flush()
     except OSError as err:
-        _discard_output()
         if isinstance(err, BrokenPipeError):
+            _discard_output()
             return _BROKEN_PIPE
         from windage.cli.terminal import complain
 
-        complain(f"{err.filename or 'the output'}: {err.strerror or err}")
+        with contextlib.suppress(OSError):  # there may be no place left to say it
+            complain(f"{err.filename or 'the output'}: {err.strerror or err}")
+        _discard_output()
         return _REFUSED
     return code
 
@@ -72,10 +75,11 @@ def _prepare_output() -> None:
 
 def _discard_output() -> None:
     """Point output that cannot be written elsewhere, or Python complains at its exit."""
-    try:
-        sys.stdout.flush()
-    except OSError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except OSError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def _run(arguments: Sequence[str] | None) -> int:

@@ -27,15 +27,15 @@ _LIVE = {
 }
 
 _VERBS: dict[str, Any] = {
-    "demo": "demo:demo",
-    "try": "try_:try_",
+    "demo": "study:demo",
+    "try": "show:try_",
     "run": "study:run",
     "verify": "study:verify",
     "diff": "study:diff",
     "report": "report:report",
     "watch": "report:watch",
     "explain": "explain:explain",
-    "envs": "envs:envs",
+    "envs": "models:envs",
     "agents": "agents:agents",
     "show": "show:show",
     "check": "models:check",
@@ -43,7 +43,7 @@ _VERBS: dict[str, Any] = {
     "paper": "paper:paper",
     "check-agent": "agents:check_agent",
     "inspect": "inspect:inspect",
-    "compile": "compile_kernels:compile_",
+    "compile": "agents:compile_",
     "live": _LIVE,
 }
 

@@ -9,8 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from windage.cli.options import find_own_classes
-from windage.cli.terminal import Progress, print_json, print_table, print_text, say
+from windage.cli.terminal import (
+    Progress,
+    find_own_classes,
+    print_json,
+    print_table,
+    print_text,
+    say,
+)
 
 if TYPE_CHECKING:
     from windage.agents.optimistic.base import ActionReport, Explanation
@@ -42,13 +48,15 @@ def explain(
         _list(Store.found(folder).manifest(), folder)
         return
     from windage.study.replay import follow, replay
+    from windage.study.task import failing_in_words
 
     find_own_classes(Path.cwd())
     with Progress() as progress:
         progress("playing the run again")
         moment = replay(folder, run, t)
-        action = int(moment.agent.act(moment.state))
-        known = moment.agent.explain(moment.state) if hasattr(moment.agent, "explain") else None
+        with failing_in_words():
+            action = int(moment.agent.act(moment.state))
+            known = moment.agent.explain(moment.state) if hasattr(moment.agent, "explain") else None
         memory = _memory(moment)
         truth = _truth(moment)
         after = follow(moment)

@@ -7,8 +7,14 @@ from typing import Annotated
 
 import typer
 
-from windage.cli.options import parse_settings, require_writable
-from windage.cli.terminal import Progress, print_json, print_text, say
+from windage.cli.terminal import (
+    Progress,
+    parse_settings,
+    print_json,
+    print_text,
+    require_writable,
+    say,
+)
 from windage.errors import InputError
 
 

@@ -8,8 +8,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from windage.cli.options import parse_settings, require_writable
-from windage.cli.terminal import Progress, print_json, print_table, print_text, say
+from windage.cli.terminal import (
+    Progress,
+    parse_settings,
+    print_json,
+    print_table,
+    print_text,
+    require_writable,
+    say,
+)
 from windage.errors import CallOrderError, InputError, JournalError
 
 if TYPE_CHECKING:

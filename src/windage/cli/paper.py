@@ -9,8 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from windage.cli.options import require_writable
-from windage.cli.terminal import Progress, print_table, print_text, say
+from windage.cli.terminal import Progress, print_table, print_text, require_writable, say
 
 _ALL = "all"
 _CHECKOUT = Path(__file__).parents[3]  # in an installed package: where Python's libraries are

@@ -1,28 +1,39 @@
-"""`windage run`, `windage verify` and `windage diff`: studies, run, checked and compared."""
+"""`windage run`, `verify`, `diff` and `demo`: studies, run, checked and compared."""
 
 from __future__ import annotations
 
 import contextlib
 import signal
 import threading
+import time
+import warnings
 from collections.abc import Iterator
+from importlib.resources import files
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from windage.cli.options import find_own_classes
-from windage.cli.terminal import Progress, complain, print_table, print_text, say
+from windage.cli.terminal import (
+    Progress,
+    complain,
+    find_own_classes,
+    print_table,
+    print_text,
+    require_writable,
+    say,
+)
 
 if TYPE_CHECKING:
     import polars as pl
 
     from windage.study.diff import Condition, Diff
+    from windage.study.expand import Preview
     from windage.study.stats import Paired
     from windage.study.study import Study, StudyStatus, StudySummary
 
-__all__ = ["diff", "run", "verify"]
+__all__ = ["demo", "diff", "run", "verify"]
 
 _FAILED = 1
 _DIFFERENT = 1
@@ -158,14 +169,20 @@ def diff(
 def _print_preview(study: Study, folder: Path) -> None:
     """Print what would be run: sweeps multiply, and hours may depend on it."""
     preview = study.preview(folder)
+    if preview.tuning is not None:
+        _print_places(preview.tuning, folder / "tuning", "first", " of tuning")
+    _print_places(preview, folder, study.name, "; nothing was run")
+
+
+def _print_places(preview: Preview, folder: Path, name: str, tail: str) -> None:
     rows = [
         [row.environment, f"{row.horizon:,}", row.agent, f"{row.seeds:,}", f"{row.done:,}"]
         for row in preview.places
     ]
     print_table(["environment", "T", "agent", "seeds", "done"], rows)
     print_text(
-        f"{study.name}: {preview.done:,} of {preview.runs:,} runs in {folder}, "
-        f"{preview.runs - preview.done:,} to make, {preview.steps:,} steps; nothing was run"
+        f"{name}: {preview.done:,} of {preview.runs:,} runs in {folder}, "
+        f"{preview.runs - preview.done:,} to make, {preview.steps:,} steps{tail}"
     )
 
 
@@ -205,32 +222,40 @@ def _print_summary(name: str, folder: Path, summary: StudySummary) -> None:
     """Print the means, the counts, and what went wrong."""
     import windage as wd
 
-    for what in summary.repaired[:_SHOWN]:
+    parts = [summary] if summary.tuning is None else [summary.tuning, summary]
+    repaired = [what for part in parts for what in part.repaired]
+    failures = [failure for part in parts for failure in part.failures]
+    for what in repaired[:_SHOWN]:
         complain(f"{what}; it was computed anew")
-    if len(summary.repaired) > _SHOWN:
-        complain(f"and {len(summary.repaired) - _SHOWN:,} more likewise")
-    for failure in summary.failures[:_SHOWN]:
+    if len(repaired) > _SHOWN:
+        complain(f"and {len(repaired) - _SHOWN:,} more likewise")
+    for failure in failures[:_SHOWN]:
         complain(f"failed: {failure.what}: {failure.why}")
-    if len(summary.failures) > _SHOWN:
-        complain(f"and {len(summary.failures) - _SHOWN:,} more failed")
+    if len(failures) > _SHOWN:
+        complain(f"and {len(failures) - _SHOWN:,} more failed")
     results = wd.load_results(folder, unfinished=True)
     unknown = results["regret"].is_null()
     for part in (results.filter(~unknown), results.filter(unknown)):
         if part.height:
             _print_means(part)
-    made = f"{summary.made:,} made now, {summary.kept:,} kept"
-    print_text(
-        f"{name}: {summary.kept + summary.made:,} of {summary.runs:,} runs in {folder} ({made})"
-    )
+    if summary.tuning is not None:
+        _print_counts("tuning", summary.tuning)
+    _print_counts(name, summary)
     if summary.spare:
         print_text(
             f"{summary.spare:,} files in {folder / 'runs'} are of runs not asked for any more"
         )
     if summary.hash:
         say(f"hash of the results: {summary.hash}")
-    if summary.failures:
+    if failures:
         print_text("what failed is tried again by the same command")
         raise typer.Exit(_FAILED)
+
+
+def _print_counts(name: str, summary: StudySummary) -> None:
+    made = f"{summary.made:,} made now, {summary.kept:,} kept"
+    there = summary.kept + summary.made
+    print_text(f"{name}: {there:,} of {summary.runs:,} runs in {summary.folder} ({made})")
 
 
 def _print_means(results: pl.DataFrame) -> None:
@@ -299,3 +324,87 @@ def _horizons(conditions: list[Condition]) -> str:
     for condition in conditions:
         horizons.setdefault(condition.environment, []).append(f"{condition.horizon:,}")
     return "; ".join(f"{name}, T = {', '.join(T)}" for name, T in horizons.items())
+
+
+_STAGES = {
+    "planning": "planning",
+    "reading": "planning",
+    "compiling": "compiling",
+    "oracles": "running",
+    "runs": "running",
+}
+"""What the time of each stage is counted as."""
+
+
+def demo(
+    output: Annotated[Path, typer.Option("-o", "--output", help="The folder to write to.")] = Path(
+        "out/demo"
+    ),
+) -> None:
+    """Compare SWUCRL2-CW, BORL and the baselines on two environments, and write the report."""
+    page = output / "report.html"
+    require_writable(page)
+    import windage as wd
+    from windage.atomic_io import write_whole
+    from windage.report.page import write_report
+
+    study_file = output / "study.toml"
+    text = (files("windage.cli") / "demo.toml").read_bytes()
+    write_whole(study_file, lambda file: file.write(text), make_folder=True)
+    study = wd.Study.load(study_file)
+    say(repr(study))
+    clock = _Clock()
+    with Progress() as progress, warnings.catch_warnings():
+        warnings.simplefilter("ignore", wd.GuaranteeWarning)  # the page says so, with the numbers
+
+        def follow(status: StudyStatus) -> None:
+            if clock.enter(_STAGES[status.stage]):
+                _announce(status.stage, progress)
+            if status.stage == "runs":
+                progress(f"{status.kept + status.made:,} of {status.total:,} runs")
+
+        summary = study.run(output / "results", progress=follow)
+        clock.enter("reporting")
+        progress("writing the report")
+        report = write_report(output / "results", page, progress=progress)
+        clock.enter("")
+    say()
+    for sentence in report.verdict:
+        print_text(sentence)
+    say()
+    kept = f", {summary.kept:,} kept from before" if summary.kept else ""
+    print_text(f"{summary.made:,} runs made{kept}; {clock.spent()}.")
+    print_text(f"The study is {study_file}: change it, and `windage run` it again.")
+    print_text("`windage show riverswim` draws the river itself: its drift, and what is optimal.")
+    say(f"The report is {page} ({page.stat().st_size / 1e6:.1f} MB): open it in a browser.")
+
+
+def _announce(stage: str, progress: Progress) -> None:
+    """Show the stages that take long."""
+    if stage == "compiling":
+        progress("compiling, once per installation")
+    elif stage in ("oracles", "runs"):
+        progress("computing the optimal gain at every t")
+
+
+class _Clock:
+    """The time each part took, in order."""
+
+    def __init__(self) -> None:
+        self._parts: dict[str, float] = {}
+        self._now = ""
+        self._since = time.perf_counter()
+
+    def enter(self, part: str) -> bool:
+        """Go on to a part; return whether it is another than before."""
+        if part == self._now:
+            return False
+        now = time.perf_counter()
+        if self._now:
+            self._parts[self._now] = self._parts.get(self._now, 0.0) + now - self._since
+        self._now, self._since = part, now
+        return True
+
+    def spent(self) -> str:
+        """Return the parts that took noticeable time."""
+        return ", ".join(f"{part} {spent:.1f} s" for part, spent in self._parts.items())

@@ -1,19 +1,23 @@
-"""Text, tables and progress on a terminal; plain lines, and no progress, in a pipe.
+"""Text, tables and progress on a terminal, and options that several verbs have.
 
-Whatever the command line prints goes through here. Names, messages and paths come from files and
-from other people's code: control characters in them are shown escaped, as Python writes them, and
-what is very long is cut.
+Whatever the command line prints goes through here; in a pipe it is plain lines, without progress.
+Names, messages and paths come from files and from other people's code: control characters in them
+are shown escaped, as Python writes them, and what is very long is cut.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import sys
 import textwrap
 import time
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
+
+from windage.errors import InputError
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -21,9 +25,19 @@ if TYPE_CHECKING:
     from windage.study.study import StudyStatus
 
 __all__ = [
-    "Progress", "complain", "escaped", "line_width", "number", "print_json", "print_table",
-    "print_text", "say",
-]  # fmt: skip
+    "Progress",
+    "complain",
+    "escaped",
+    "find_own_classes",
+    "line_width",
+    "number",
+    "parse_settings",
+    "print_json",
+    "print_table",
+    "print_text",
+    "require_writable",
+    "say",
+]
 
 _WIDEST = 100  # columns: longer lines of prose are hard to follow
 _NARROWEST = 8  # columns: texts that are folded into less cannot be read
@@ -265,3 +279,66 @@ def _pace(steps: int, steps_to_do: int, seconds: float, since: float = 0.0) -> s
     minutes, hours = left // 60 % 60, left // 3600
     clock = f"{hours}:{minutes:02}" if hours else f"{minutes}"
     return f"{speed} steps/s  {clock}:{left % 60:02} left"
+
+
+def find_own_classes(folder: Path) -> None:
+    """Let `module:Class` be found in the current folder, and in another one."""
+    for place in (Path.cwd(), folder.absolute()):
+        if str(place) not in sys.path:
+            sys.path.insert(0, str(place))
+
+
+def parse_settings(settings: list[str], option: str = "--set") -> dict[str, Any]:
+    """Return the values of `name=value` options.
+
+    >>> parse_settings(["states=3", "radii=laplace"])
+    {'states': 3, 'radii': 'laplace'}
+    """
+    values: dict[str, Any] = {}
+    for setting in settings:
+        name, equals, value = setting.partition("=")
+        if not name or not equals:
+            raise InputError(
+                f"{setting!r} sets nothing", field=option, fix=f"write {option} name=value"
+            )
+        if name in values:
+            raise InputError(f"{name!r} is given twice", field=option, fix="give it once")
+        values[name] = _value(value)
+    return values
+
+
+def require_writable(target: Path) -> None:
+    """Refuse a file that could not be written: better before the work than after it.
+
+    A missing folder is made, but not at the root of the file system.
+    """
+    folders = target.absolute().parents
+    folder = next(one for one in folders if one.exists())
+    why = (
+        "it is a folder" if target.is_dir()
+        else "its folder is a file" if not folder.is_dir()
+        else "its folder is read-only" if not os.access(folder, os.W_OK)
+        else f"there is no folder {folders[-2]}" if len(folders) > 1 and folder == folders[-1]
+        else ""
+    )  # fmt: skip
+    if why:
+        raise InputError(
+            f"cannot be written ({why})",
+            field=str(target),
+            fix="name a file in a folder you may write to",
+        )
+
+
+def _value(text: str) -> Any:
+    """Return a number, a value in JSON, or else the text itself.
+
+    >>> _value("3"), _value("0.5"), _value("true"), _value("[0, 1]"), _value("laplace")
+    (3, 0.5, True, [0, 1], 'laplace')
+    """
+    kinds: tuple[Callable[[str], Any], ...] = (int, float, json.loads)
+    for kind in kinds:
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text

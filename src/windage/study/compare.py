@@ -2,8 +2,9 @@
 
 One rule for all tests, wherever they are shown: in each environment at each horizon all pairs of
 agents that were not given the model are tested, and Holm's rule corrects for all of them. The
-leader is chosen by the same data, so its own comparisons alone would be too few; and a result in
-one environment does not depend on how many others were run.
+leader is chosen by the same data, so its own comparisons alone would be too few. Where a study
+planned which agents to compare, before there were results, those are tested, and corrected for, and
+no others. A result in one environment does not depend on how many others were run.
 """
 
 from __future__ import annotations
@@ -20,12 +21,14 @@ from numpy.typing import NDArray
 from windage.errors import InputError
 from windage.study import stats
 from windage.study.stats import Better, Interval, Paired
-from windage.validation import as_choice
+from windage.validation import as_choice, shown
 
 __all__ = [
     "RULE",
     "AgentComparison",
     "AgentSummary",
+    "Plan",
+    "as_plan",
     "better",
     "comparisons",
     "corrected",
@@ -34,11 +37,54 @@ __all__ = [
     "summaries",
 ]
 
-RULE = (
-    "sign-flip tests of all pairs of agents that were not given the model, corrected by Holm's "
-    "rule for all pairs in the same environment at the same horizon"
-)
-"""How p-values of a study are made, in the words that pages and papers use."""
+_FAMILY = "in the same environment at the same horizon"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Which agents are compared: planned pairs, all with a baseline, or else all pairs.
+
+    >>> Plan(baseline="c").pairs_of(["a", "b", "c"])
+    [('a', 'c'), ('b', 'c')]
+    """
+
+    pairs: tuple[tuple[str, str], ...] = ()
+    baseline: str = ""
+
+    @classmethod
+    def of(cls, study: Mapping[str, Any]) -> Plan:
+        """Return the plan of a study file."""
+        pairs = study.get("compare", ())
+        return cls(tuple((first, second) for first, second in pairs), study.get("baseline", ""))
+
+    def __bool__(self) -> bool:
+        """Whether anything was planned."""
+        return bool(self.pairs or self.baseline)
+
+    @property
+    def rule(self) -> str:
+        """How p-values are made, in the words that pages and papers use."""
+        if self.baseline:
+            what = f"the agents with {self.baseline}, as planned before there were results"
+        elif self.pairs:
+            what = "the pairs of agents that were planned before there were results"
+        else:
+            what = "all pairs of agents that were not given the model"
+        corrected = "all pairs" if not self else "these comparisons"
+        return f"sign-flip tests of {what}, corrected by Holm's rule for {corrected} {_FAMILY}"
+
+    def pairs_of(self, agents: Iterable[str]) -> list[tuple[str, str]]:
+        """Return the pairs to be tested among these agents, none of which is given the model."""
+        known = list(agents)
+        if self.baseline:
+            pairs = [(agent, self.baseline) for agent in known if agent != self.baseline]
+        else:
+            pairs = list(self.pairs or itertools.combinations(known, 2))
+        return [pair for pair in pairs if {*pair} <= {*known}]
+
+
+RULE = Plan().rule
+"""The rule where nothing was planned."""
 
 MEASURES = ("regret", "observed_regret", "share", "total_reward", "total_mean_reward")
 """Columns that can be compared. Of regret less is better, of the others more."""
@@ -70,7 +116,7 @@ class AgentComparison:
         Mean of (first - second) with its interval, the p-value of no difference, and on how many
         seeds the first one is better: of regret, has less.
     adjusted
-        The p-value corrected for all pairs of agents in the environment, by Holm's rule.
+        The p-value corrected by Holm's rule for all that are compared in the environment.
     """
 
     environment: str
@@ -106,31 +152,53 @@ def comparisons(
     column: str | None = None,
     *,
     baseline: str | None = None,
+    compare: Iterable[tuple[str, str]] = (),
     level: float = 0.95,
 ) -> list[AgentComparison]:
-    """Compare agents in every environment: all pairs, or each with a baseline.
+    """Compare agents in every environment: all pairs, each with a baseline, or planned pairs.
 
     Agents are compared on the seeds that both have; those with fewer than two are left out, and so
-    are agents that were given the model. A baseline changes which comparisons are returned, and no
-    number in them.
+    are agents that were given the model. P-values are corrected for the comparisons that are asked
+    for and no others, so these must have been chosen before there were results: of an agent that
+    was picked as the best one, compare all pairs.
     """
     by = measure(results, column)
     told = dict(results.select("agent", "told").iter_rows())
     judged = [agent for agent in told if not informed(told[agent])]
-    if baseline is not None:
-        as_choice(baseline, "baseline", judged)
+    plan = as_plan(judged, baseline, compare)
     compared = []
     for (environment, horizon), table in _tables(results, by).items():
         scores = {agent: table[agent] for agent in judged if agent in table}
-        for pair, adjusted in corrected(scores).items():
-            if baseline is None or baseline in pair:
-                first, second = reversed(pair) if pair[0] == baseline else pair
-                both = _shared(scores[first], scores[second])
-                paired = stats.paired(*both, level, better=better(by))
-                compared.append(
-                    AgentComparison(environment, horizon, first, second, paired, adjusted)
-                )
+        for (first, second), adjusted in corrected(scores, plan).items():
+            both = _shared(scores[first], scores[second])
+            paired = stats.paired(*both, level, better=better(by))
+            compared.append(AgentComparison(environment, horizon, first, second, paired, adjusted))
     return compared
+
+
+def as_plan(
+    agents: Iterable[str], baseline: object = None, compare: Iterable[Iterable[object]] = ()
+) -> Plan:
+    """Return a plan that names only these agents, each pair once."""
+    known = list(agents)
+    pairs: list[tuple[str, str]] = []
+    for i, pair in enumerate(compare):
+        place = f"compare[{i}]"
+        names = [as_choice(one, f"{place}[{k}]", known) for k, one in enumerate(pair)]
+        if len(set(names)) != 2 or len(names) != 2:
+            raise InputError(
+                f"{shown(names)} is no pair", field=place, fix="name two agents by their labels"
+            )
+        if {*names} in map(set, pairs):
+            raise InputError(f"{shown(names)} is there twice", field=place, fix="leave it out")
+        pairs.append((names[0], names[1]))
+    if baseline is None:
+        return Plan(tuple(pairs))
+    if pairs:
+        raise InputError(
+            "stands beside compare", field="baseline", fix="plan pairs, or one baseline for all"
+        )
+    return Plan(baseline=as_choice(baseline, "baseline", known))
 
 
 def better(column: str) -> Better:
@@ -147,8 +215,10 @@ def informed(told: Iterable[str]) -> bool:
     return "the model" in told
 
 
-def corrected(scores: Mapping[str, Scores]) -> dict[tuple[str, str], float]:
-    """Return the p-values of all pairs of agents in one environment, corrected by Holm's rule.
+def corrected(
+    scores: Mapping[str, Scores], plan: Plan | None = None
+) -> dict[tuple[str, str], float]:
+    """Return the p-values of planned pairs, or all, in one environment, corrected by Holm's rule.
 
     Pairs are in the order of the agents. Those that share fewer than two seeds are not tested.
 
@@ -157,7 +227,7 @@ def corrected(scores: Mapping[str, Scores]) -> dict[tuple[str, str], float]:
     {('a', 'b'): 0.5}
     """
     p_values = {}
-    for first, second in itertools.combinations(scores, 2):
+    for first, second in (plan or Plan()).pairs_of(scores):
         x, y = _shared(scores[first], scores[second])
         if x.size > 1:
             p_values[first, second] = stats.sign_flip_test(x - y)

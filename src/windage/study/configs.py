@@ -37,6 +37,7 @@ __all__ = [
     "FORMAT",
     "AgentConfig",
     "EnvironmentConfig",
+    "agent_class",
     "agent_parameters",
     "changed",
     "current_digest",
@@ -135,7 +136,7 @@ class AgentConfig(msgspec.Struct, frozen=True):
 
     def build(self, environment: DriftingMDP | Problem, seed: int) -> Any:
         """Return a new agent for a run in this environment."""
-        kind = _agent_class(self.id, "agent")
+        kind = agent_class(self.id, "agent")
         _require_same_source(kind, self.id, self.digest)
         if registry.is_own(kind):
             options = changed(agent_parameters(self.id, "agent"), self.parameters)
@@ -155,7 +156,7 @@ def tuned(
 
     The agent is built once on the way, so what it refuses is refused here.
     """
-    kind = _agent_class(id, "id")
+    kind = agent_class(id, "id")
     digest = "" if kind.__module__.startswith("windage.") else current_digest(kind, id)
     if registry.is_own(kind):
         arguments = _own_arguments(kind, environment, 0)
@@ -214,7 +215,7 @@ def environment_parameters(id: str, field: str) -> dict[str, Any]:  # noqa: A002
 
 def agent_parameters(id: str, field: str) -> dict[str, Any]:  # noqa: A002
     """Return the parameters a study may set of an agent and their defaults."""
-    known = agents.parameters(_agent_class(id, field))
+    known = agents.parameters(agent_class(id, field))
     return {name: p.default for name, p in known.items() if name not in registry.GIVEN}
 
 
@@ -307,7 +308,8 @@ def _digest(kind: Any) -> str:
     return hashlib.sha256(text).hexdigest()[:16]
 
 
-def _agent_class(id: str, field: str) -> Any:  # noqa: A002
+def agent_class(id: str, field: str = "id") -> Any:  # noqa: A002
+    """Return the class of an agent of the library, or of the user's."""
     return _named(lambda: agents.resolve(id), field)
 
 

@@ -7,24 +7,28 @@ import platform
 import re
 import subprocess
 import warnings
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import polars as pl
+
 from windage.agents.registry import in_words
-from windage.errors import InputError, WindageError, listening
+from windage.errors import InputError, StateError, WindageError, listening
 from windage.models import DriftingMDP
 from windage.simulators import Problem
 from windage.spaces import StateActions
+from windage.study.compare import better, measure
 from windage.study.configs import FORMAT, AgentConfig, EnvironmentConfig, hash_of, tuned
 from windage.study.spec import Entry, Spec
-from windage.study.store import Manifest, ManifestRun, Store
+from windage.study.store import TUNING, Manifest, ManifestRun, Store, load_results
 from windage.study.task import Task
 from windage.validation import LAST_TIME, as_integer, shown
 
-__all__ = ["Expansion", "Preview", "PreviewRow", "expand", "preview", "versions"]
+__all__ = ["Expansion", "Preview", "PreviewRow", "expand", "pick", "preview", "versions"]
 
 _PACKAGES = ("windage", "numpy", "scipy", "numba", "llvmlite", "polars")
 
@@ -87,12 +91,15 @@ class Preview:
         Runs that are asked for, and of how many the folder has a result.
     steps
         Of the runs that are to be made.
+    tuning
+        The runs that parameters are picked from; None if there is nothing to tune.
     """
 
     places: tuple[PreviewRow, ...]
     runs: int
     done: int
     steps: int
+    tuning: Preview | None = None
 
     @property
     def there(self) -> int:
@@ -105,8 +112,14 @@ def _renamed(done: int) -> int:
     return done
 
 
-def expand(spec: Spec) -> Expansion:
+Picks = Mapping[tuple[str, str], Entry]
+"""What was picked for an agent in an environment: by the environment's key, and the label."""
+
+
+def expand(spec: Spec, picks: Picks | None = None) -> Expansion:
     """Tune every agent to every environment, and list the runs.
+
+    Where nothing was picked yet, the first value stands for those to be tuned over.
 
     Raises
     ------
@@ -115,7 +128,7 @@ def expand(spec: Spec) -> Expansion:
         stands in the file.
     """
     try:
-        return _expand(spec)
+        return _expand(spec, picks or {})
     except InputError as err:
         if not spec.source:
             raise
@@ -125,19 +138,74 @@ def expand(spec: Spec) -> Expansion:
 
 def preview(spec: Spec, folder: str | Path | None) -> Preview:
     """Return what a study asks for; agents are tuned, and nothing is written."""
-    present = set() if folder is None else Store.at(folder).present("runs")
-    runs = expand(spec).manifest.runs
+    store = None if folder is None else Store.at(folder)
+    present = set() if store is None else store.present("runs")
+    tuning, picks = None, None
+    if spec.tuning is not None:
+        tuning = preview(spec.tuning, None if store is None else store.folder / TUNING)
+        if store is not None and tuning.runs == tuning.done:
+            picks = pick(spec, store.folder / TUNING)
+    unknown = {entry.label for entry in spec.agents if entry.candidates and picks is None}
+    runs = expand(spec, picks).manifest.runs
     seeds: dict[tuple[str, int, str], list[bool]] = {}
     for run in runs:
         place = run.environment, run.horizon, run.agent
-        seeds.setdefault(place, []).append(run.key in present)
+        done = run.key in present and run.agent not in unknown
+        seeds.setdefault(place, []).append(done)
     horizons = {run.key: run.horizon for run in runs}
+    present &= {run.key for run in runs if run.agent not in unknown}
     return Preview(
         places=tuple(PreviewRow(*place, len(done), sum(done)) for place, done in seeds.items()),
         runs=len(horizons),
         done=len(horizons.keys() & present),
         steps=sum(horizon for key, horizon in horizons.items() if key not in present),
+        tuning=tuning,
     )
+
+
+def pick(spec: Spec, folder: Path) -> Picks:
+    """Return the candidate with the best mean on the tuning seeds, in every environment.
+
+    The first of equals is taken. One that has not a run on every tuning seed is left out.
+    """
+    assert spec.tuning is not None
+    results = load_results(folder, unfinished=True)
+    picks: dict[tuple[str, str], Entry] = {}
+    for environment_entry, environment, _ in spec.environments:
+        horizon = environment.parameters.get("horizon")
+        here = results.filter(pl.col("environment") == environment_entry.label)
+        if horizon is not None:
+            here = here.filter(pl.col("horizon") == horizon)
+        by = measure(here)
+        sign = 1.0 if better(by) == "more" else -1.0
+        for entry in spec.agents:
+            scores: dict[str, float] = {}
+            for candidate in entry.candidates:
+                runs = here.filter(pl.col("agent") == candidate.label)[by]
+                if runs.len() == len(spec.tuning.seeds):
+                    scores[candidate.label] = sign * float(np.mean(runs.to_numpy()))
+            if entry.candidates and not scores:
+                raise StateError(
+                    f"none of its {len(entry.candidates)} settings has a run on every tuning seed "
+                    f"on {environment_entry.label}",
+                    field=entry.place,
+                    fix="mend what failed, or leave it out",
+                )
+            if scores:
+                best = max(scores, key=lambda label: scores[label])
+                chosen = next(one for one in entry.candidates if one.label == best)
+                picks[environment.key, entry.label] = chosen
+    return picks
+
+
+def _tuned_in_words(spec: Spec, entry: Entry) -> str:
+    """Return what was picked for an entry, and on which seeds."""
+    if not entry.tuned or spec.tuning is None:
+        return ""
+    first, last = min(spec.tuning.seeds), max(spec.tuning.seeds)
+    seeds = "seed" if first == last else f"{len(spec.tuning.seeds)} seeds from"
+    span = f"{first}" if first == last else f"{first} to {last}"
+    return f"{' and '.join(entry.tuned)}, on {seeds} {span}"
 
 
 @functools.cache
@@ -149,7 +217,7 @@ def versions() -> dict[str, str]:
     return known | ({"commit": commit} if commit else {})
 
 
-def _expand(spec: Spec) -> Expansion:
+def _expand(spec: Spec, picks: Picks) -> Expansion:
     environments: list[EnvironmentConfig] = []
     agents: list[AgentConfig] = []
     runs: list[ManifestRun] = []
@@ -160,7 +228,8 @@ def _expand(spec: Spec) -> Expansion:
         measured = oracle and isinstance(problem, DriftingMDP)
         oracle_key = environment.key if measured else None
         for agent_entry in spec.agents:
-            agent = _tuned(agent_entry, entry, problem, warned)
+            chosen = picks.get((environment.key, agent_entry.label), agent_entry)
+            agent = _tuned(replace(chosen, label=agent_entry.label), entry, problem, warned)
             keys = agent.keys(environment, spec.seeds, measured=measured)
             for seed, key in zip(spec.seeds, keys, strict=True):
                 tasks.setdefault(key, Task(key, environment, agent, seed))
@@ -174,6 +243,7 @@ def _expand(spec: Spec) -> Expansion:
                         environment_index=len(environments),
                         agent_index=len(agents),
                         oracle=oracle_key,
+                        tuned=_tuned_in_words(spec, agent_entry),
                     )
                 )
             agents.append(agent)
@@ -181,10 +251,11 @@ def _expand(spec: Spec) -> Expansion:
     _require_one_name_each([entry for entry, _, _ in spec.environments], "environment", runs)
     _require_one_name_each(spec.agents, "agent", runs)
     names = [[run.key, run.environment, run.agent, run.oracle] for run in runs]
+    planned = [[spec.plan.baseline, spec.plan.pairs]] if spec.plan else []
     manifest = Manifest(
         windage_study=FORMAT,
         name=spec.name,
-        hash=hash_of(FORMAT, spec.name, names),
+        hash=hash_of(FORMAT, spec.name, names, *planned),
         study=spec.data,
         environments=environments,
         agents=agents,
@@ -204,6 +275,8 @@ def _require_one_name_each(
         keys.setdefault(getattr(run, kind), []).append(run.key)
     first: dict[tuple[str, ...], Entry] = {}
     for entry in entries:
+        if entry.candidates:  # what was picked may well be what another has been set to
+            continue
         other = first.setdefault(tuple(keys[entry.label]), entry)
         if other.label != entry.label:
             raise InputError(

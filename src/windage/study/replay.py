@@ -21,7 +21,7 @@ from windage.models import DriftingMDP
 from windage.simulate import run
 from windage.simulators import Problem
 from windage.study.store import Manifest, ManifestRun, Store
-from windage.study.task import recording_step
+from windage.study.task import failing_in_words, recording_step
 from windage.validation import as_integer
 
 __all__ = ["Moment", "find_run", "follow", "replay"]
@@ -112,17 +112,18 @@ def replay(folder: str | Path, wanted: str, t: int | None = None) -> Moment:
     time = planned.horizon if t is None else as_integer(t, "t", low=1, high=planned.horizon)
     stored = store.run(planned.key)
     environment = manifest.environments[planned.environment_index].build()
-    with listening():  # its warnings were shown when the study ran
+    played = None
+    with failing_in_words(), listening():  # its warnings were shown when the study ran
         agent = manifest.agents[planned.agent_index].build(environment, planned.seed)
         state = 0
         if time > 1:
             step = recording_step(planned.horizon)
             played = run(environment, agent, planned.seed, steps=time - 1, record=step)
             state = played.final_state
-            if stored is not None:
-                _require_same(played.cumulative_reward, stored["cumulative_reward"][0], planned)
         elif not isinstance(environment, DriftingMDP):
             state = int(environment.reset(planned.seed))
+    if stored is not None and played is not None:
+        _require_same(played.cumulative_reward, stored["cumulative_reward"][0], planned)
     return Moment(planned, place + 1, environment, agent, time, state)
 
 

@@ -15,7 +15,7 @@ import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -24,13 +24,16 @@ from windage.atomic_io import as_path
 from windage.confidence.radii import Radii
 from windage.errors import InputError, WindageError
 from windage.study import configs
-from windage.study.configs import EnvironmentConfig
+from windage.study.compare import Plan, as_plan, informed
+from windage.study.configs import EnvironmentConfig, agent_class
 from windage.validation import as_horizon, as_name, as_seed, require_parameter, shown
 
 __all__ = ["Entry", "Spec", "read_spec"]
 
+_Kind = TypeVar("_Kind", bound=msgspec.Struct)
+
 _MOST_RUNS = 1_000_000
-_AT_THE_TOP = ("name", "horizon", "seeds")
+_AT_THE_TOP = ("name", "horizon", "seeds", "baseline", "compare", "tune")
 _LISTED = 4  # values of a list that a label shows
 
 
@@ -50,6 +53,10 @@ class Entry:
         As written, one value each.
     listed, swept
         Names of those that were written as a list, and as a list of several values.
+    tuned
+        Names of those that are picked on tuning seeds; the first values stand in their place.
+    candidates
+        What is picked from: an entry of the tuning study for every combination of their values.
     """
 
     label: str
@@ -58,6 +65,8 @@ class Entry:
     parameters: dict[str, Any]
     listed: tuple[str, ...] = ()
     swept: tuple[str, ...] = ()
+    tuned: tuple[str, ...] = ()
+    candidates: tuple[Entry, ...] = field(default=(), repr=False)
 
 
 class _File(msgspec.Struct, forbid_unknown_fields=True):
@@ -68,6 +77,16 @@ class _File(msgspec.Struct, forbid_unknown_fields=True):
     name: str = "study"
     horizon: int | list[int] | None = None
     seeds: int | list[int] = 20
+    baseline: str | None = None
+    compare: list[list[str]] = []
+    tune: dict[str, Any] | None = None
+
+
+class _Tune(msgspec.Struct, forbid_unknown_fields=True):
+    """What `tune` may hold."""
+
+    over: str | list[str]
+    seeds: int | list[int]
 
 
 @dataclass(frozen=True)
@@ -80,6 +99,10 @@ class Spec:
         Environments with all parameters, beside their labels and whether their oracle is wanted.
     agents
         Agents with their parameters as written.
+    plan
+        Which agents are to be compared.
+    tuning
+        The study that is run first, to pick parameters from; None if there is nothing to tune.
     source
         The file it was read from, which errors name; empty if it comes from Python.
     """
@@ -89,6 +112,8 @@ class Spec:
     environments: tuple[tuple[Entry, EnvironmentConfig, bool], ...]
     agents: tuple[Entry, ...]
     data: dict[str, Any] = field(repr=False)
+    plan: Plan = field(default_factory=Plan)
+    tuning: Spec | None = field(default=None, repr=False)
     source: str = ""
 
 
@@ -115,7 +140,7 @@ def read_spec(source: str | Path | Mapping[str, Any]) -> Spec:
 
 
 def _spec(data: dict[str, Any], folder: Path) -> Spec:
-    file = _typed(data)
+    file = _typed(data, _File)
     for name in ("environments", "agents"):
         if not getattr(file, name):
             raise InputError("there are none", field=name, fix=f"add a [[{name}]] table")
@@ -126,10 +151,19 @@ def _spec(data: dict[str, Any], folder: Path) -> Spec:
         for i, table in enumerate(file.environments)
         for environment in _environments(table, f"environments[{i}]", horizons, folder)
     ]
-    agents = [
-        entry
+    unrolled = [
+        _unrolled(table, f"agents[{i}]", _agent_id(table, f"agents[{i}]"), ())
         for i, table in enumerate(file.agents)
-        for entry in _unrolled(table, f"agents[{i}]", _agent_id(table, f"agents[{i}]"), ())
+    ]
+    tuning = None
+    if file.tune is not None:
+        tuning = _tuning(file, seeds, unrolled, folder)
+        unrolled = [_to_tune(entries, tuning, file.tune["over"]) for entries in unrolled]
+    agents = _labelled([entry for entries in unrolled for entry in entries])
+    labels = [
+        entry.label
+        for entry in agents
+        if not informed(getattr(agent_class(entry.id), "requires", ()))
     ]
     entries = _labelled([entry for entry, _, _ in environments])
     spec = Spec(
@@ -139,8 +173,10 @@ def _spec(data: dict[str, Any], folder: Path) -> Spec:
             (entry, config, oracle)
             for entry, (_, config, oracle) in zip(entries, environments, strict=True)
         ),
-        agents=tuple(_labelled(agents)),
+        agents=tuple(agents),
         data=data,
+        plan=as_plan(labels, file.baseline, file.compare),
+        tuning=tuning,
     )
     runs = len(spec.environments) * len(spec.agents) * len(seeds)
     if runs > _MOST_RUNS:
@@ -150,32 +186,105 @@ def _spec(data: dict[str, Any], folder: Path) -> Spec:
     return spec
 
 
-def _typed(data: dict[str, Any]) -> _File:
-    """Return the file by its keys; errors of msgspec are put into the library's words."""
+def _tuning(file: _File, seeds: tuple[int, ...], unrolled: list[list[Entry]], folder: Path) -> Spec:
+    """Return the study that parameters are picked from: the sweeps, on seeds of its own."""
+    tune = _typed(file.tune, _Tune, "tune.")
+    over = [tune.over] if isinstance(tune.over, str) else tune.over
+    swept = {name for entries in unrolled for name in entries[0].swept}
+    for name in over:
+        if name not in swept:
+            raise InputError(
+                f"no agent has several values of {name!r}",
+                field="tune.over",
+                fix=f"one of: {', '.join(sorted(swept))}" if swept else "write lists of values",
+            )
+    if isinstance(tune.seeds, int):
+        start = max(seeds) + 1
+        fresh = [start + seed for seed in _seeds(tune.seeds, "tune.seeds")]
+    else:
+        fresh = list(_seeds(tune.seeds, "tune.seeds"))
+    for i, seed in enumerate(fresh):
+        if seed in seeds:
+            raise InputError(
+                f"{seed} is a seed of the study too",
+                field=f"tune.seeds[{i}]",
+                fix="tune on seeds that results are not shown on",
+            )
+    tables = {
+        entries[0].place: table
+        for table, entries in zip(file.agents, unrolled, strict=True)
+        if set(over) & set(entries[0].swept)
+    }
+    data = {
+        "name": f"{file.name}, tuning",
+        "seeds": fresh,
+        **({} if file.horizon is None else {"horizon": file.horizon}),
+        "environments": file.environments,
+        "agents": list(tables.values()),
+    }
+    spec = _spec(data, folder)
+    places = {f"agents[{k}]": place for k, place in enumerate(tables)}
+    placed = tuple(replace(entry, place=places[entry.place]) for entry in spec.agents)
+    return replace(spec, agents=placed)
+
+
+def _to_tune(entries: list[Entry], tuning: Spec, over: str | list[str]) -> list[Entry]:
+    """Return the entries of a table with what is to be tuned left open."""
+    names = [over] if isinstance(over, str) else over
+    tuned = tuple(name for name in entries[0].swept if name in names)
+    if not tuned:
+        return entries
+    candidates: dict[str, list[Entry]] = {}
+    for entry in tuning.agents:
+        if entry.place == entries[0].place:
+            candidates.setdefault(_apart_from(tuned, entry), []).append(entry)
+    swept = tuple(name for name in entries[0].swept if name not in tuned)
+    first = {_apart_from(tuned, entry): entry for entry in reversed(entries)}
+    return [
+        replace(entry, swept=swept, tuned=tuned, candidates=tuple(candidates[rest]))
+        for rest, entry in reversed(first.items())
+    ]
+
+
+def _apart_from(names: Sequence[str], entry: Entry) -> str:
+    """Return the other parameters of an entry as one text."""
+    return repr([(n, value) for n, value in entry.parameters.items() if n not in names])
+
+
+def _typed(data: Any, kind: type[_Kind], path: str = "") -> _Kind:
+    """Return tables by their keys; errors of msgspec are put into the library's words."""
     try:
-        return msgspec.convert(data, _File, strict=True)
+        return msgspec.convert(data, kind, strict=True)
     except msgspec.ValidationError as err:
         problem, _, place = str(err).partition(" - at `$")
-        path = place.rstrip("`").lstrip(".")
-    known = [key.name for key in msgspec.structs.fields(_File)]
+        below = place.rstrip("`").lstrip(".")
+    known = [key.name for key in msgspec.structs.fields(kind)]
     if unknown := re.search(r"unknown field `(.+)`", problem):
         near = difflib.get_close_matches(unknown[1], known, n=1)
         hint = f"; did you mean {near[0]}?" if near else ""
-        raise InputError(f"no such key{hint}", field=unknown[1], fix=f"one of: {', '.join(known)}")
+        raise InputError(
+            f"no such key{hint}", field=f"{path}{unknown[1]}", fix=f"one of: {', '.join(known)}"
+        )
     if missing := re.search(r"missing required field `(.+)`", problem):
-        raise InputError("is missing", field=missing[1], fix=f"add a [[{missing[1]}]] table")
+        fix = "write it" if path else f"add a [[{missing[1]}]] table"
+        raise InputError("is missing", field=f"{path}{missing[1]}", fix=fix)
     value: Any = data
-    for step in re.findall(r"[^.\[\]]+", path):
+    for step in re.findall(r"[^.\[\]]+", below):
         value = value[int(step)] if isinstance(value, list) and step.isdigit() else value[step]
     wanted = re.search(r"Expected `(.+?)`", problem)
     raise InputError(
         f"{shown(value)} is of the wrong type",
-        field=path,
-        fix=f"write {_IN_WORDS.get(wanted[1], wanted[1]) if wanted else 'another value'}",
+        field=f"{path}{below}".rstrip("."),
+        fix="write pairs of labels, [[..., ...]]"
+        if below.startswith("compare")
+        else f"write {_IN_WORDS.get(wanted[1], wanted[1]) if wanted else 'another value'}",
     )
 
 
 _IN_WORDS = {
+    "str | array": "a name in quotes, or a list of names",
+    "str | null": "a label in quotes",
+    "object | null": "a table",
     "int | array": "an integer, or a list of integers",
     "int | array | null": "an integer, or a list of integers",
     "int": "an integer",
@@ -185,21 +294,23 @@ _IN_WORDS = {
 }
 
 
-def _seeds(value: int | list[int]) -> tuple[int, ...]:
+def _seeds(value: int | list[int], field: str = "seeds") -> tuple[int, ...]:
     fix = "write how many, such as 20, or list them: [0, 1, 2]"
     if isinstance(value, int):
         if value < 1:
-            raise InputError(f"{value} seeds", field="seeds", fix=fix)
+            raise InputError(f"{value} seeds", field=field, fix=fix)
         if value > _MOST_RUNS:
-            raise InputError(f"{value:,} seeds are too many", field="seeds", fix=fix)
+            raise InputError(f"{value:,} seeds are too many", field=field, fix=fix)
         return tuple(range(value))
-    seeds = tuple(as_seed(one, f"seeds[{i}]") for i, one in enumerate(value))
+    seeds = tuple(as_seed(one, f"{field}[{i}]") for i, one in enumerate(value))
     for i, one in enumerate(seeds):
         if one >= 2**63:
-            raise InputError(f"{one} is too large", field=f"seeds[{i}]", fix="pass less than 2^63")
-    _require_once(seeds, "seeds")
+            raise InputError(
+                f"{one} is too large", field=f"{field}[{i}]", fix="pass less than 2^63"
+            )
+    _require_once(seeds, field)
     if not seeds:
-        raise InputError("an empty list", field="seeds", fix=fix)
+        raise InputError("an empty list", field=field, fix=fix)
     return seeds
 
 
@@ -295,7 +406,7 @@ def _id(table: dict[str, Any], place: str, parameters: Callable[[str, str], dict
             raise InputError(
                 "is given by the study itself",
                 field=f"{place}.{name}",
-                fix="leave it out; `name`, `horizon` and `seeds` stand at the top of the file",
+                fix=f"leave it out; {', '.join(_AT_THE_TOP)} stand at the top of the file",
             )
         require_parameter(name, {*known, *reserved}, place)
     return id
@@ -362,7 +473,7 @@ def _labelled(entries: Sequence[Entry]) -> list[Entry]:
     short = [_with_parameters(entry, entry.swept) for entry in entries]
     by_label = _by_label(short)
     labelled = [
-        _with_parameters(entry, tuple(entry.parameters))
+        _with_parameters(entry, [name for name in entry.parameters if name not in entry.tuned])
         if len(by_label[candidate.label]) > 1
         else candidate
         for entry, candidate in zip(entries, short, strict=True)

@@ -4,6 +4,7 @@
     runs/<key>.parquet     one run
     oracles/<key>.parquet  the optimal gains of one environment
     timings.jsonl          when, where and how long: nothing else holds that
+    tuning/                the study that parameters were picked from, a folder like this one
     .lock                  held while a process writes
 
 Files appear whole or not at all, and are named by what determines their content. So it does not
@@ -55,7 +56,7 @@ __all__ = [
 _Key = Annotated[str, Meta(pattern="^[0-9a-f]{32}$")]  # it names a file
 
 
-class ManifestRun(msgspec.Struct, frozen=True):
+class ManifestRun(msgspec.Struct, frozen=True, omit_defaults=True):
     """One run of a study: the key of its result, and its labels.
 
     Attributes
@@ -68,6 +69,8 @@ class ManifestRun(msgspec.Struct, frozen=True):
         Their places in the lists of the manifest, where all their parameters are.
     oracle
         The key of the oracle it is measured by; None: it is measured by its reward only.
+    tuned
+        Which parameters were picked for it on other seeds, and on which; empty if none were.
     """
 
     key: _Key
@@ -78,6 +81,7 @@ class ManifestRun(msgspec.Struct, frozen=True):
     environment_index: Annotated[int, Meta(ge=0)] = msgspec.field(name="world")
     agent_index: Annotated[int, Meta(ge=0)] = msgspec.field(name="player")
     oracle: _Key | None
+    tuned: str = ""
 
     def __str__(self) -> str:
         return f"{self.agent} on {self.environment}, T = {self.horizon:,}, seed {self.seed}"
@@ -205,8 +209,11 @@ def _checksum(manifest: Manifest) -> str:
 Kind = Literal["runs", "oracles"]
 """Of a result: the name of the folder it is in."""
 
+TUNING = "tuning"
+"""The folder of the runs that parameters are picked from, in that of the study."""
+
 _MANIFEST = "manifest.json"
-_KNOWN = (_MANIFEST, "runs", "oracles", "timings.jsonl", ".lock")
+_KNOWN = (_MANIFEST, "runs", "oracles", "timings.jsonl", ".lock", TUNING)
 _RESULT = re.compile(r"[0-9a-f]{32}\.parquet")
 
 
@@ -214,7 +221,7 @@ class Store:
     """A folder of results: `opened` makes one, `found` looks at one, `at` at one to be."""
 
     def __init__(self, folder: Path) -> None:
-        self.folder = folder.absolute()  # an agent may change the current folder
+        self.folder = folder
 
     @classmethod
     def found(cls, folder: str | Path) -> Store:

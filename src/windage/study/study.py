@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Self
@@ -20,7 +20,6 @@ import numpy as np
 
 from windage import envs, errors
 from windage.agents.base import Agent
-from windage.atomic_io import as_path
 from windage.confidence.radii import Radii
 from windage.errors import InputError, StateError, WindageError, listening
 from windage.models import DriftingMDP
@@ -28,10 +27,10 @@ from windage.simulate import run as run_agent
 from windage.study import executors
 from windage.study.configs import AT_HAND
 from windage.study.executors import Crew, Job, Pool
-from windage.study.expand import Expansion, Preview, expand, preview, versions
+from windage.study.expand import Expansion, Preview, expand, pick, preview, versions
 from windage.study.schema import Gains
 from windage.study.spec import Spec, read_spec
-from windage.study.store import Kind, Manifest, OtherFormatError, Store
+from windage.study.store import TUNING, Kind, Manifest, OtherFormatError, Store
 from windage.study.task import Outcome, Task, gains_of, solve
 from windage.validation import shown
 
@@ -52,6 +51,12 @@ class Study:
         How many, or which. Every agent meets the same noise on the same seed.
     name
         Of the study.
+    baseline, compare
+        The comparisons that are planned: with one agent, or of pairs of agents, by their labels.
+        All pairs if neither is given.
+    tune
+        Such as `{"over": "window", "seeds": 10}`: the best of the values that are swept over is
+        picked on these seeds, which are none of the study's, and takes part in the study.
 
     Examples
     --------
@@ -68,6 +73,9 @@ class Study:
         horizon: int | Sequence[int] | None = None,
         seeds: int | Sequence[int] = 20,
         name: str = "study",
+        baseline: str | None = None,
+        compare: Sequence[tuple[str, str]] = (),
+        tune: Mapping[str, Any] | None = None,
     ) -> None:
         data: dict[str, Any] = {
             "name": name,
@@ -77,6 +85,12 @@ class Study:
         }
         if horizon is not None:
             data["horizon"] = _numbers(horizon)
+        if baseline is not None:
+            data["baseline"] = baseline
+        if compare:
+            data["compare"] = [list(pair) for pair in compare]
+        if tune is not None:
+            data["tune"] = _table(tune, "tune")
         self.spec = read_spec(data)
 
     @classmethod
@@ -144,11 +158,26 @@ class Study:
         open_pool = executors.opener(executor, workers, scheduler)
         status = StudyStatus()
         progress(status)
-        place = as_path(folder, "folder").absolute()
+        named = Store.at(folder).folder
+        place = named.absolute()
+        tuning, picks = None, None
         with contextlib.chdir("."):  # and back to it: agents may leave
-            expansion = expand(self.spec)
+            if self.spec.tuning is not None:
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")  # they will come, with the values picked
+                    expand(self.spec)  # a mistake is told before hours are spent
+                tuning = self._of(self.spec.tuning).run(
+                    place / TUNING,
+                    workers=workers,
+                    executor=executor,
+                    scheduler=scheduler,
+                    progress=progress,
+                )
+                picks = pick(self.spec, place / TUNING)
+            expansion = expand(self.spec, picks)
             with Store.opened(place) as store:
-                return _Session(store, expansion, status, progress).run(open_pool)
+                summary = _Session(store, expansion, status, progress).run(open_pool)
+        return replace(summary, folder=named, tuning=tuning)
 
     def __repr__(self) -> str:
         spec = self.spec
@@ -160,6 +189,9 @@ class Study:
             _count(len(spec.seeds), "seed"),
             _count(len(spec.environments) * len(spec.agents) * len(spec.seeds), "run"),
         ]
+        if (first := spec.tuning) is not None:
+            runs = len(first.environments) * len(first.agents) * len(first.seeds)
+            counts.append(f"after {_count(runs, 'tuning run')}")
         return f"Study({spec.name!r}: {', '.join(counts)})"
 
 
@@ -257,6 +289,8 @@ class StudySummary:
     hash
         Of all results, the same wherever and in how many pieces they were made; empty if some are
         missing.
+    tuning
+        The same of the runs that parameters were picked from; None if there was nothing to tune.
     """
 
     folder: Path
@@ -267,6 +301,7 @@ class StudySummary:
     failures: tuple[Failure, ...]
     spare: int
     hash: str
+    tuning: StudySummary | None = None
 
 
 def reason(err: Exception) -> str:

@@ -29,7 +29,9 @@ from windage.study import schema
 from windage.study.configs import AgentConfig, EnvironmentConfig
 from windage.study.schema import FinishedRun, Gains, SolvedEnvironment, times_of
 
-__all__ = ["Outcome", "Stopped", "Task", "gains_of", "play", "recording_step", "solve"]
+__all__ = [
+    "Outcome", "Stopped", "Task", "failing_in_words", "gains_of", "play", "recording_step", "solve",
+]  # fmt: skip
 
 _POINTS = 200  # times of a run that its curves keep, roughly
 _SNAPSHOTS = 25  # times at which the agent's memory is counted
@@ -63,7 +65,7 @@ class Stopped(Exception):  # noqa: N818 - nothing went wrong
 def play(task: Task, gains: Gains | None, stopping: Callable[[], bool] = lambda: False) -> Outcome:
     """Make one run; returns its file."""
     start = time.perf_counter(), time.thread_time()
-    with _failing_in_words(), listening() as heard:
+    with failing_in_words(), listening() as heard:
         problem = task.environment.build()
         learner = task.agent.build(problem, task.seed)
         record = run(
@@ -89,7 +91,7 @@ def play(task: Task, gains: Gains | None, stopping: Callable[[], bool] = lambda:
 def solve(environment: EnvironmentConfig) -> Outcome:
     """Compute the optimal gains of an environment; returns the oracle's file."""
     start = time.perf_counter(), time.thread_time()
-    with _failing_in_words():
+    with failing_in_words():
         model = environment.build()
         assert isinstance(model, DriftingMDP)
         curve = model.optimal_gains()
@@ -133,7 +135,7 @@ def _until(stopping: Callable[[], bool]) -> Callable[[int, int], None]:
 
 
 @contextlib.contextmanager
-def _failing_in_words() -> Iterator[None]:
+def failing_in_words() -> Iterator[None]:
     """Turn everything a class of the user's raises into a failure in words; none ends the study.
 
     Words get from any worker to the process that started the study. An exception of the user's may

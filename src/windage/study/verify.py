@@ -100,7 +100,8 @@ def verify(
     tasks = _tasks(manifest)
     sampled = [tasks[key] for key in _sample(stored, sample, seed)]
     with contextlib.chdir("."):  # and back to it: agents may leave
-        findings = list(_recomputed(store, manifest, sampled, progress))
+        lasting = Store(store.folder.absolute())
+        findings = list(_recomputed(lasting, manifest, sampled, progress))
     failed = tuple(finding for finding in findings if isinstance(finding, Failure))
     keys = {task.key for task in sampled}
     benchmarks = {run.oracle for run in manifest.runs if run.oracle and run.key in keys}

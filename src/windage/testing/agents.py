@@ -226,7 +226,7 @@ def findings(
             found.append(Finding(check.name, None, f"not offered: {err}"))
         except AssertionError as err:
             found.append(Finding(check.name, False, str(err) or f"raised {in_words(err)}"))
-        except Exception as err:
+        except (Exception, SystemExit) as err:
             found.append(Finding(check.name, False, f"raised {in_words(err)}"))
         else:
             found.append(Finding(check.name, True, ""))

@@ -101,6 +101,52 @@ def test_output_that_cannot_be_written_is_said_in_words(monkeypatch, capsys, buf
     assert capsys.readouterr().err == "windage: the output: No space left on device\n"
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="Linux only")
+@pytest.mark.parametrize("arguments", [["agents"], ["try", "riverswim", "random", "-T", "0"]])
+def test_where_nothing_can_be_said_the_exit_code_says_it(monkeypatch, arguments):
+    with Path("/dev/full").open("w", 1) as out, Path("/dev/full").open("w", 1) as err:
+        monkeypatch.setattr(sys, "stdout", out)
+        monkeypatch.setattr(sys, "stderr", err)
+        assert main(arguments) == 2
+
+
+RAISING = """
+class Raising:
+    def __init__(self, space, horizon, seed=0, error="OSError"):
+        self.error = {"OSError": OSError(28, "\x1b[31mfull"), "Pipe": BrokenPipeError("gone"),
+                      "Exit": SystemExit(3)}[error]
+    def act(self, s): raise self.error
+    def observe(self, s, a, r, s2): pass
+"""
+
+
+@pytest.mark.parametrize(
+    ("error", "says"),
+    [("OSError", r"\x1b[31m" + "full (raising.py:6, in act)"), ("Pipe", "BrokenPipeError: gone"),
+     ("Exit", "asked Python to end (SystemExit: 3)")],
+)  # fmt: skip
+def test_an_agent_that_raises_is_not_taken_for_the_output(tmp_path, error, says):
+    (tmp_path / "raising.py").write_text(RAISING)
+    agent = f'id = "raising:Raising"\nerror = "{error}"'
+    study = f'seeds = 1\nhorizon = 9\n[[environments]]\nid = "riverswim"\n[[agents]]\n{agent}'
+    (tmp_path / "s.toml").write_text(study)
+    done = [
+        windage_here(arguments.split(), tmp_path)
+        for arguments in (
+            f"try riverswim raising:Raising -T 9 --set error={error}", "run s.toml -o a",
+            "explain a --run 1",
+        )
+    ]  # fmt: skip
+    assert [one.returncode for one in done] == [2, 1, 2]
+    for one in done:
+        assert says in one.stderr
+        assert clean(one.stderr)
+        assert "Traceback" not in one.stderr
+    checked = windage_here(f"check-agent raising:Raising --set error={error}".split(), tmp_path)
+    assert checked.returncode == 1
+    assert checked.stdout.endswith("fails 1 of 10 checks; 8 more were not checked\n")
+
+
 def test_a_closed_output_is_no_error(monkeypatch):
     monkeypatch.setattr(sys, "stdout", None)
     monkeypatch.setattr(sys, "stderr", None)

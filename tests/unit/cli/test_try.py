@@ -9,8 +9,8 @@ import pytest
 
 import windage as wd
 from windage.agents import RandomAgent, registry
-from windage.cli import main, try_
-from windage.cli.options import parse_settings
+from windage.cli import main, show
+from windage.cli.terminal import parse_settings
 
 
 @pytest.mark.parametrize(
@@ -48,12 +48,12 @@ def test_labels_say_what_made_the_numbers():
         radii=SimpleNamespace(label="laplace x0.3"), ties="random", slack=0.0, window=2558,
         widening=0.31923,
     )  # fmt: skip
-    assert try_._labels(learner) == {
+    assert show._labels(learner) == {
         "radii": "laplace x0.3", "ties": "random", "window": "2,558", "widening": "0.3192"
     }  # fmt: skip
     each = SimpleNamespace(slack=0.25, widening=np.array([0.5, 0.125]))
-    assert try_._labels(each) == {"slack": "0.25", "widening": "0.125 to 0.5"}
-    assert try_._labels(object()) == {}
+    assert show._labels(each) == {"slack": "0.25", "widening": "0.125 to 0.5"}
+    assert show._labels(object()) == {}
 
 
 class Shown:
@@ -66,9 +66,9 @@ class Shown:
 
 def test_the_bar_moves_and_the_first_block_is_not_timed(monkeypatch):
     clock = iter([100.0, 108.0, 109.0, 110.0])
-    monkeypatch.setattr(try_.time, "perf_counter", lambda: next(clock))
+    monkeypatch.setattr(show.time, "perf_counter", lambda: next(clock))
     progress = Shown()
-    pace = try_._Pace(progress)
+    pace = show._Pace(progress)
     for done in (250, 500, 1000):
         pace(done, 1000)
     assert pace.speed() == "375"  # 750 steps in the two seconds after the first block
@@ -77,8 +77,8 @@ def test_the_bar_moves_and_the_first_block_is_not_timed(monkeypatch):
 
 def test_one_block_is_timed_with_a_remark(monkeypatch):
     clock = iter([100.0, 104.0])
-    monkeypatch.setattr(try_.time, "perf_counter", lambda: next(clock))
-    pace = try_._Pace(Shown())
+    monkeypatch.setattr(show.time, "perf_counter", lambda: next(clock))
+    pace = show._Pace(Shown())
     pace(1000, 1000)
     assert pace.speed() == "250 (with the time to load)"
 
@@ -89,9 +89,9 @@ def test_episodes_are_counted_by_how_they_ended():
             return len(self.reason)
 
     some = Some(reason=np.array(["visits", "open", "visits"]), total=3)
-    assert try_._episodes(some) == "3 (visits 2, open 1)"
+    assert show._episodes(some) == "3 (visits 2, open 1)"
     last = Some(reason=np.array(["boundary", "visits", "visits"]), total=12_345)
-    assert try_._episodes(last) == "12,345 (of the last 3: visits 2, boundary 1)"
+    assert show._episodes(last) == "12,345 (of the last 3: visits 2, boundary 1)"
 
 
 class Sworn(RandomAgent):
@@ -171,7 +171,7 @@ def test_only_agents_that_are_told_budgets_get_them(sworn, monkeypatch):
 
     monkeypatch.setattr(wd.agents, "make", make)
     for name in ("random", "oracle", "sworn"):
-        try_._make(name, model, 7, {"haste": 1})
+        show._make(name, model, 7, {"haste": 1})
     assert seen["random"] == (None, {"seed": 7, "haste": 1})
     assert seen["oracle"] == (None, {"seed": 7, "haste": 1, "problem": model})
     budgets, options = seen["sworn"]
