@@ -26,7 +26,7 @@ from windage.live.history import (
     preload,
 )
 from windage.live.journal import Journal
-from windage.live.lockfile import digest_of, head_path, read_head
+from windage.live.lockfile import digest_of, head_path, read_head, writer_of
 from windage.live.schema import UnknownAgentError, damaged
 
 __all__ = ["Rehearsal", "Verification", "rehearse", "require_settled", "verify"]
@@ -111,10 +111,9 @@ def _check_head(journal: Journal, report: Verification) -> None:
         else:
             report.remarks.append("it has no head: whether the end was cut cannot be told")
     elif not head.seal:
-        report.remarks.append(
-            f"it is open in process {head.pid}, or was not closed in order: bytes that hold no "
-            "event cannot be checked"
-        )
+        pid = writer_of(journal.path)
+        why = "was not closed in order" if pid is None else f"is open in process {pid}"
+        report.remarks.append(f"it {why}: bytes that hold no event cannot be checked")
     elif head.n == journal.n and digest_of(journal.path) != head.seal:
         report.problems.append("the file is not as it was closed")
 
