@@ -221,10 +221,13 @@ def verify(journal: Journal) -> None:
             field=str(journal),
             fix=report.fix,
         )
+    replayed = (
+        f"{report.decisions:,} decisions of {report.agents:,} agent{'s' * (report.agents != 1)} "
+        f"replayed, {report.snapshots:,} snapshots compared"
+    )
     say(
-        f"{journal}: sound. {report.events:,} events in one chain, {report.decisions:,} decisions "
-        f"of {report.agents:,} agent{'s' if report.agents != 1 else ''} replayed, "
-        f"{report.snapshots:,} snapshots compared"
+        f"{journal}: sound. {report.events:,} events in one chain, "
+        f"{replayed if report.agents else 'nothing replayed'}"
     )
 
 

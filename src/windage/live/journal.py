@@ -292,9 +292,8 @@ class Writer(Journal):
         with self.lock:
             self._connection()
             if self._is_nested():
-                if owner is not None:
-                    self._owners.append(owner)
-                yield
+                with self._part(owner):
+                    yield
                 return
             before = (self.n, self.chain)
             try:
@@ -335,15 +334,29 @@ class Writer(Journal):
         """Do some work in a `writing` block; inside another one it costs next to nothing."""
         with self.lock:
             if self._is_nested():
-                self._owners.append(owner)
-                try:
+                with self._part(owner):
                     work()
-                except BaseException:
-                    owner.reset()
-                    raise
             else:
                 with self.writing(owner):
                     work()
+
+    @contextmanager
+    def _part(self, owner: Resettable | None) -> Iterator[None]:
+        """Take back what is appended in a part of a block that fails; the block may go on."""
+        n, chain = self.n, self.chain
+        if owner is not None:
+            self._owners.append(owner)
+        try:
+            yield
+        except BaseException:
+            if self._failed is None and self.n > n:
+                self._unflushed = [event for event in self._unflushed if event.n <= n]
+                for table in ("events", "snapshots"):
+                    self._execute(f"DELETE FROM {table} WHERE n > ?", (n,))  # noqa: S608
+                self.n, self.chain = n, chain
+            if owner is not None:
+                owner.reset()
+            raise
 
     def _is_nested(self) -> bool:
         """Whether another block will commit; one that has failed takes no more."""

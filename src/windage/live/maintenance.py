@@ -34,7 +34,10 @@ __all__ = ["Rehearsal", "Verification", "rehearse", "require_settled", "verify"]
 
 @dataclass
 class Verification:
-    """Problems of a journal, if any, and remarks on what could not be checked."""
+    """Problems of a journal, if any, and remarks on what could not be checked.
+
+    `agents` are those that could be replayed, `decisions` theirs; `snapshots` were compared.
+    """
 
     path: Path
     events: int = 0
@@ -91,7 +94,6 @@ def _check_agents(journal: Journal, report: Verification) -> None:
     if report.problems:
         return  # a replay of a damaged history proves nothing
     for record in agent_records(journal).values():
-        report.agents += 1
         try:
             _check_agent(journal, record, report)
         except UnknownAgentError as err:
@@ -120,7 +122,7 @@ def _check_head(journal: Journal, report: Verification) -> None:
 
 def _check_agent(journal: Journal, record: AgentRecord, report: Verification) -> None:
     past = history(journal, record.agent, 0, journal.n)
-    report.decisions += past.ids.size
+    decisions = past.ids.size
     if record.switched is not None:
         past = past.select(past.ids > record.n)
     agent = initial_agent(journal, record)
@@ -145,6 +147,8 @@ def _check_agent(journal: Journal, record: AgentRecord, report: Verification) ->
         action = agent.act(int(past.states[-1]))
         advised.append(agent.space.offsets[past.states[-1:]] + action)
     _check_advice(agent, past, np.concatenate(advised), report)
+    report.decisions += decisions
+    report.agents += 1
 
 
 def _check_advice(
