@@ -102,4 +102,3 @@ def test_a_journal_of_several_agents_asks_for_a_name(path):
     for look in (wd.live.explain, wd.live.views.performance):
         with pytest.raises(wd.InputError, match=r"holds 7 agents.*--name\): 'shop 0', .*'shop 4',"):
             look(path)
-
