@@ -67,8 +67,7 @@ def explain(
     as_json: AsJson = False,
 ) -> None:
     """Explain a decision, from what was known when it was made."""
-    from windage.live.explain import LEGEND
-    from windage.live.explain import explain as explained
+    from windage.live import explain as explained
 
     if html is not None:
         require_writable(html)
@@ -80,7 +79,7 @@ def explain(
             print_text(sentence)
         if reason.rows:
             print_table(reason.columns, reason.rows)
-            print_text(LEGEND)
+            print_text(reason.legend)
         if reason.details:
             say(reason.details)
     if html is not None:
@@ -201,14 +200,15 @@ def _status_page(report: Status, journal: Path, target: Path) -> None:
 
 
 def _explain_page(reason: Reason, target: Path) -> None:
-    from windage.live.explain import LEGEND
     from windage.report.figures.live import reason_figure
     from windage.report.html import Section, write_page
 
     texts = [*reason.sentences, *([reason.details] if reason.details else [])]
     sections = [Section("", texts, reason.columns, reason.rows)]
     if reason.parts:
-        sections.append(Section("Values of the actions", [LEGEND], figure=reason_figure(reason)))
+        sections.append(
+            Section("Values of the actions", [reason.legend], figure=reason_figure(reason))
+        )
     write_page(target, f"Why decision {reason.id} was {reason.action}", sections)
 
 
@@ -228,10 +228,13 @@ def verify(journal: Journal) -> None:
             field=str(journal),
             fix=report.fix,
         )
+    replayed = (
+        f"{report.decisions:,} decisions of {report.agents:,} agent{'s' * (report.agents != 1)} "
+        f"replayed, {report.snapshots:,} snapshots compared"
+    )
     say(
-        f"{journal}: sound. {report.events:,} events in one chain, {report.decisions:,} decisions "
-        f"of {report.agents:,} agent{'s' if report.agents != 1 else ''} replayed, "
-        f"{report.snapshots:,} snapshots compared"
+        f"{journal}: sound. {report.events:,} events in one chain, "
+        f"{replayed if report.agents else 'nothing replayed'}"
     )
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from windage.agents import Doubling
 from windage.agents.meta.delegating import Relay
+from windage.agents.multiscale.explanation import GuardedExplanation, MultiScaleExplanation
 from windage.agents.optimistic.base import ActionReport, Explanation
 from windage.errors import InputError
 from windage.live.config import Units
@@ -16,7 +17,7 @@ from windage.live.schema import DECIDED, Event
 from windage.live.views import timestamp
 from windage.validation import as_integer
 
-__all__ = ["LEGEND", "Reason", "ValueParts", "explain"]
+__all__ = ["Reason", "ValueParts", "explain"]
 
 
 @dataclass(frozen=True)
@@ -36,8 +37,8 @@ class Reason:
     """A decision and the reasons for it.
 
     `sentences` are for people; `columns` and `rows` are the numbers behind them, in the user's
-    units; `parts` are those numbers for a chart; `details` is the own explanation of an agent of
-    another kind.
+    units, explained by `legend`; `parts` are those numbers for a chart; `details` is the own
+    explanation of an agent of another kind.
     """
 
     id: int
@@ -48,12 +49,13 @@ class Reason:
     rows: tuple[tuple[str, ...], ...]
     parts: tuple[ValueParts, ...]
     details: str
+    legend: str = ""
 
     def __str__(self) -> str:
         return "\n".join([*self.sentences, *([self.details] if self.details else [])])
 
 
-LEGEND = (
+_LEGEND = (
     "mean, radius, at best: the reward per step, how far off its mean may be, the best it may be; "
     "p radius: how far off the transitions may be, 2 is any; optimism: the bonus of optimistic "
     "transitions, and the part of it that is due to eta; value: the best reward and what "
@@ -61,6 +63,16 @@ LEGEND = (
 )
 _COLUMNS = (
     "action", "visits", "mean", "radius", "at best", "p radius", "optimism", "of eta", "value",
+    "behind",
+)  # fmt: skip
+_BELIEVED_LEGEND = (
+    "p memory, r memory: how many of the last steps count for transitions, for rewards; p samples, "
+    "r samples: how many of the action's own that leaves; mean: the reward per step; bonus: how "
+    "much better it may be than is known; value: mean, bonus, and what follows; behind: how much "
+    "worse than the advised action"
+)
+_BELIEVED_COLUMNS = (
+    "action", "visits", "p memory", "r memory", "p samples", "r samples", "mean", "bonus", "value",
     "behind",
 )  # fmt: skip
 
@@ -103,12 +115,14 @@ def _reason(live: LiveAgent, event: Event, heading: str) -> Reason:
     acting = agent.runner if isinstance(agent, Doubling) and agent.runner else agent
     explain_state = getattr(acting, "explain", None)
     explanation = explain_state(s) if explain_state is not None else None
+    if isinstance(explanation, (MultiScaleExplanation, GuardedExplanation)):
+        return _belief(explanation, units, event.n, action, summary)
     if not isinstance(explanation, Explanation):
-        details = (
-            "This kind of agent does not explain itself."
-            if explanation is None
-            else str(explanation)
-        )
+        details = "This kind of agent does not explain itself."
+        if explanation is not None:
+            low, high = units.agent_range
+            own = f"In the agent's own units, rewards from {low:g} to {high:g}, more is better:\n"
+            details = f"{own if units.reward_range else ''}{explanation}"
         return Reason(event.n, state, action, (summary,), (), (), (), details)
     chosen = explanation.actions[advised]
     ahead = agent._since - 1 if isinstance(agent, Relay) else 0  # a runner has its own clock
@@ -122,7 +136,44 @@ def _reason(live: LiveAgent, event: Event, heading: str) -> Reason:
     ]
     rows = tuple(_row(report, chosen, units) for report in explanation.actions)
     parts = tuple(_value_parts(report, units) for report in explanation.actions)
-    return Reason(event.n, state, action, tuple(sentences), _COLUMNS, rows, parts, "")
+    return Reason(event.n, state, action, tuple(sentences), _COLUMNS, rows, parts, "", _LEGEND)
+
+
+def _belief(
+    explanation: MultiScaleExplanation | GuardedExplanation,
+    units: Units,
+    decision: int,
+    advised: str,
+    summary: str,
+) -> Reason:
+    """Return the reasons of a multi-scale learner, in the user's units."""
+    scale, guard = units.scale, []
+    if isinstance(explanation, GuardedExplanation):
+        guard = replace(explanation, slack=scale * explanation.slack).guard.splitlines()
+        explanation = explanation.decision
+    chosen = next(action for action in explanation.actions if action.chosen)
+    scaled = [replace(a, hope=scale * a.hope, value=scale * a.value) for a in explanation.actions]
+    reason = replace(explanation, actions=tuple(scaled)).reason  # which is about differences
+    sentences = (
+        summary,
+        f"Its plan was made at t = {explanation.start} (epoch {explanation.epoch}), with an "
+        f"expected {units.word} of {units.to_user(explanation.gain):.4g} per step.",
+        f"{reason}.",
+        *guard,
+    )
+    rows = tuple(
+        (
+            a.name + (" *" if a.chosen else ""), str(a.visits), f"{a.transition_memory:.0f}",
+            f"{a.reward_memory:.0f}", f"{a.transition_samples:.1f}", f"{a.reward_samples:.1f}",
+            f"{units.to_user(a.mean_reward):.4g}", f"{scale * a.hope:.3g}",
+            f"{units.to_user(a.value):.4g}", f"{scale * (chosen.value - a.value):.4g}",
+        )
+        for a in explanation.actions
+    )  # fmt: skip
+    return Reason(
+        decision, explanation.state_name, advised, sentences, _BELIEVED_COLUMNS, rows, (), "",
+        _BELIEVED_LEGEND,
+    )  # fmt: skip
 
 
 def _knowledge(chosen: ActionReport, units: Units) -> list[str]:

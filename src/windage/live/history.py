@@ -199,9 +199,16 @@ def agent_records(
 
 def named_record(records: dict[str, AgentRecord], name: str | None) -> AgentRecord:
     """Return one agent of a journal by its name; a single one needs none."""
-    if name is None and len(records) == 1:
-        return next(iter(records.values()))
-    return records[as_choice(name or "", "--name", records)]
+    if name is not None:
+        return records[as_choice(name, "name", records)]
+    if len(records) > 1:
+        first = ", ".join(map(repr, list(records)[:5]))
+        raise InputError(
+            f"the journal holds {len(records):,} agents",
+            field="name",
+            fix=f"say which (on the command line, --name): {first}{', ...' * (len(records) > 5)}",
+        )
+    return next(iter(records.values()))
 
 
 def history(

@@ -19,7 +19,7 @@ from urllib.parse import quote
 
 from windage.atomic_io import as_path
 from windage.errors import JournalError
-from windage.live.lockfile import Head, LockFile, beside, digest_of, read_head
+from windage.live.lockfile import Head, LockFile, beside, digest_of, head_path, read_head
 from windage.live.schema import (
     APPLICATION_ID,
     COLUMNS,
@@ -39,11 +39,15 @@ __all__ = ["Journal", "Resettable", "Writer", "end_of_chain"]
 
 _WAIT = 10.0  # seconds: a reader may hold a checkpoint up, never a commit
 _REJECTED_KEPT = 1000
+_MAGIC, _APPLICATION = b"SQLite format 3\0", APPLICATION_ID.to_bytes(4, "big")  # at 0, at 68
 _LAST = "SELECT n, chain FROM events ORDER BY n DESC LIMIT 1"
 
 
 class Journal:
     """A journal as a reader sees it; a running writer is not disturbed."""
+
+    _whole: tuple[int, ...] = ()
+    """What tells the file from one that was written to, if it has no log."""
 
     def __init__(self, path: str | Path) -> None:
         self.path = as_path(path)
@@ -69,18 +73,39 @@ class Journal:
             )
 
     def _connect_to_read(self) -> None:
+        """Open the file to read; SQLite makes a log and its index beside one that has none.
+
+        A file without a log is all there is, as long as no writer comes: if one moves events into
+        it meanwhile, that is told.
+        """
+        is_whole = not beside(self.path, "-wal").exists()
+        self._whole = _signature(self.path) if is_whole else ()
         name = quote(str(self.path.absolute()))
         self._con = sqlite3.connect(
-            f"file:{name}?mode=ro", uri=True, isolation_level=None, check_same_thread=False,
-            timeout=_WAIT,
+            f"file:{name}?mode=ro{'&immutable=1' if self._whole else ''}", uri=True,
+            isolation_level=None, check_same_thread=False, timeout=_WAIT,
         )  # fmt: skip
         self._con.execute("PRAGMA query_only = ON")
+
+    def _require_unchanged(self) -> None:
+        if self._whole and _signature(self.path) != self._whole:
+            raise JournalError(
+                "was written to while it was read", field=str(self.path), fix="look at it again"
+            )
 
     def _count_tables(self) -> int:
         with self.reading() as con:
             return int(con.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0])
 
     def _require_format(self) -> None:
+        try:
+            with self.path.open("rb") as file:
+                begin = file.read(72)
+        except OSError as err:
+            raise unreadable(self.path, err) from None
+        is_known = begin.startswith(_MAGIC) or begin[68:] == _APPLICATION
+        if begin and not is_known and read_head(self.path) is None:
+            raise _no_journal(self.path)
         with self.reading() as con:
             (application,), (form,) = (
                 con.execute(f"PRAGMA {name}").fetchone()
@@ -89,15 +114,16 @@ class Journal:
         if application == 0 and self.path.stat().st_size > 0 and self._count_tables() == 0:
             raise damaged(self.path, "holds nothing: it was copied without its log, or cut")
         if application != APPLICATION_ID:
-            raise JournalError(
-                "is not a journal", field=str(self.path), fix="pass the path of a journal"
-            )
+            raise _no_journal(self.path)
         if form != FORMAT:
             raise other_format(self.path, form)
 
     def _find_end(self) -> None:
         """Find the last event, and refuse a journal that lacks the last acknowledged one."""
         head = read_head(self.path)  # first: a writer may add to journal and head in between
+        if self._whole and beside(self.path, "-wal").exists():  # one has come
+            self._connect_to_read()
+            self._connection().execute("BEGIN")
         with self.reading() as con:
             last = con.execute(_LAST).fetchone() or (0, ROOT)
         self.n: int = last[0]
@@ -122,7 +148,9 @@ class Journal:
         try:
             yield self._connection()
         except (sqlite3.Error, UnicodeDecodeError) as err:  # its messages may quote damaged bytes
+            self._require_unchanged()
             raise unreadable(self.path, err) from None
+        self._require_unchanged()
 
     def _connection(self) -> sqlite3.Connection:
         if self._con is None:
@@ -217,7 +245,7 @@ class Writer(Journal):
             self._open()
         except BaseException:
             super().close()
-            self._lockfile.close(remove=self._lockfile.is_new)
+            self._lockfile.close(is_refused=True)
             raise
 
     def _open(self) -> None:
@@ -237,8 +265,14 @@ class Writer(Journal):
             raise self._unwritable(err) from None
         admitted = self.n, self.chain
         self._find_end()
+        files = self.path, beside(self.path, "-wal"), head_path(self.path)
+        self._files = {file: _identity(file) for file in files}
         if (self.n, self.chain) == admitted:
             self._checked_from = 1
+
+    def _displaced(self) -> Path | None:
+        """Return a file that is no longer under its name: what is written to it would be lost."""
+        return next((f for f, found in self._files.items() if _identity(f) != found), None)
 
     def _connection(self) -> sqlite3.Connection:
         if self._pid != os.getpid():
@@ -258,9 +292,8 @@ class Writer(Journal):
         with self.lock:
             self._connection()
             if self._is_nested():
-                if owner is not None:
-                    self._owners.append(owner)
-                yield
+                with self._part(owner):
+                    yield
                 return
             before = (self.n, self.chain)
             try:
@@ -272,6 +305,13 @@ class Writer(Journal):
                 if self._failed is not None:
                     raise self._unwritable(self._failed)
                 self._flush()
+                if displaced := self._displaced():
+                    raise JournalError(
+                        "was moved or removed while it was open; nothing of this call is in the "
+                        "journal",
+                        field=str(displaced),
+                        fix="put it back; or close the journal and open it again",
+                    )
                 self._execute("COMMIT")
                 self.is_failing = self.is_failing and self.n == before[0]
                 self._lockfile.write(self.n, self.chain)
@@ -294,15 +334,29 @@ class Writer(Journal):
         """Do some work in a `writing` block; inside another one it costs next to nothing."""
         with self.lock:
             if self._is_nested():
-                self._owners.append(owner)
-                try:
+                with self._part(owner):
                     work()
-                except BaseException:
-                    owner.reset()
-                    raise
             else:
                 with self.writing(owner):
                     work()
+
+    @contextmanager
+    def _part(self, owner: Resettable | None) -> Iterator[None]:
+        """Take back what is appended in a part of a block that fails; the block may go on."""
+        n, chain = self.n, self.chain
+        if owner is not None:
+            self._owners.append(owner)
+        try:
+            yield
+        except BaseException:
+            if self._failed is None and self.n > n:
+                self._unflushed = [event for event in self._unflushed if event.n <= n]
+                for table in ("events", "snapshots"):
+                    self._execute(f"DELETE FROM {table} WHERE n > ?", (n,))  # noqa: S608
+                self.n, self.chain = n, chain
+            if owner is not None:
+                owner.reset()
+            raise
 
     def _is_nested(self) -> bool:
         """Whether another block will commit; one that has failed takes no more."""
@@ -412,7 +466,7 @@ class Writer(Journal):
             with suppress(sqlite3.Error):  # no room to tidy up: the log stays beside the file
                 self._con.execute("PRAGMA wal_checkpoint(TRUNCATE)")
             super().close()
-            if self.path.is_file() and not _has_log(self.path):
+            if _identity(self.path) == self._files[self.path] and not _has_log(self.path):
                 self._lockfile.write(self.n, self.chain, digest_of(self.path))
             self._lockfile.close()
 
@@ -519,6 +573,25 @@ def _require_own_name(path: Path, lockfile: LockFile) -> None:
             field=str(path),
             fix="open the name that has a -head beside it, or copy the file and open the copy",
         )
+
+
+def _no_journal(path: Path) -> JournalError:
+    return JournalError("is not a journal", field=str(path), fix="pass the path of a journal")
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    """Return what tells a file from another of its name; None if there is none."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+def _signature(path: Path) -> tuple[int, ...]:
+    """Return what tells a file from another of its name, and from itself written to."""
+    found = path.stat()
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
 
 
 def _has_log(path: Path) -> bool:

@@ -2,7 +2,8 @@
 
 The chain of a journal that was cut short is that of a shorter journal. So after every commit the
 writer notes the last event here. The note is not forced to the disk: it survives the death of the
-process; after a power failure it may be older than the journal, never newer.
+process; after a power failure it may be older than the journal, never newer. Behind the note stands
+the process that took the lock, as long as it has it.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import fcntl
 import hashlib
 import os
 import time
+import weakref
 from pathlib import Path
 
 import msgspec
@@ -22,16 +24,16 @@ from windage.live.schema import UnwritableError
 __all__ = ["Head", "LockFile", "beside", "digest_of", "head_path", "read_head", "writer_of"]
 
 _SIZE = 512  # one sector: written whole or not at all
+_PID = 20  # at most so many digits, behind the sector
 _TRIES, _PAUSE = 5, 0.02  # seconds
 
 
 class Head(msgspec.Struct, frozen=True):
-    """The content of a head: the writer, the last event it acknowledged, and its chain value.
+    """The content of a head: the last acknowledged event, and its chain value.
 
     `seal` is the SHA-256 of the whole journal, if the writer closed it in order.
     """
 
-    pid: int
     n: int
     chain: str
     seal: str = ""
@@ -63,6 +65,7 @@ def read_head(journal: Path) -> Head | None:
 
 
 def _decoded(data: bytes) -> Head | None:
+    data = data[:_SIZE]
     text, _, checksum = data[:-1].rstrip(b" ").rpartition(b" ")
     if len(data) != _SIZE or hashlib.sha256(text).hexdigest().encode()[:16] != checksum:
         return None
@@ -80,11 +83,29 @@ def writer_of(journal: Path) -> int | None:
     try:
         fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except OSError:
-        head = _decoded(os.pread(file, _SIZE, 0))
-        return head.pid if head else 0
+        return _owner(file)
     finally:
         os.close(file)
     return None
+
+
+def _owner(file: int) -> int:
+    """Return the process that has locked a head; 0 if that is not known."""
+    pid = os.pread(file, _PID, _SIZE)
+    return int(pid) if pid.isdigit() else 0
+
+
+_held: weakref.WeakSet[LockFile] = weakref.WeakSet()
+
+
+def _let_go() -> None:
+    """Close the locks of the parent in a process that was forked: they would outlive it there."""
+    for lockfile in list(_held):
+        os.close(lockfile._file)
+    _held.clear()
+
+
+os.register_at_fork(after_in_child=_let_go)
 
 
 class LockFile:
@@ -106,15 +127,19 @@ class LockFile:
         self.head = _decoded(os.pread(self._file, _SIZE, 0))
         """What the last writer left."""
         if not is_locked:
+            pid = _owner(self._file)
             os.close(self._file)
-            writer = f"process {self.head.pid}" if self.head else "another process"
+            writer = f"process {pid}" if pid else "another process"
             raise JournalError(
                 f"{writer} is writing to it",
                 field=str(journal),
                 fix="stop that process first; reading it is possible at any time",
             )
-        self.is_damaged = self.head is None and os.fstat(self._file).st_size > 0
+        self.is_damaged = self.head is None and any(os.pread(self._file, _SIZE, 0))
         """Whether the last writer left something that cannot be read."""
+        self._found = os.fstat(self._file).st_size, os.pread(self._file, _PID, _SIZE)
+        self._set_owner(_SIZE, b"%d" % os.getpid())
+        _held.add(self)
 
     def _lock(self) -> bool:
         """Take the lock; `writer_of` holds it for a moment only, so try a few times."""
@@ -129,15 +154,22 @@ class LockFile:
 
     def write(self, n: int, chain: bytes, seal: str = "", *, sync: bool = False) -> None:
         """Note that all events up to n are acknowledged; `sync` waits for the disk."""
-        text = msgspec.json.encode(Head(os.getpid(), n, chain.hex(), seal))
+        text = msgspec.json.encode(Head(n, chain.hex(), seal))
         line = text + b" " + hashlib.sha256(text).hexdigest().encode()[:16]
         with contextlib.suppress(OSError):  # no room: the note stays older than the journal
             os.pwrite(self._file, line.ljust(_SIZE - 1) + b"\n", 0)
             if sync:
                 os.fsync(self._file)
 
-    def close(self, *, remove: bool = False) -> None:
-        """Release the lock; `remove` deletes a head that belongs to no journal."""
-        if remove:
+    def _set_owner(self, size: int, pid: bytes) -> None:
+        with contextlib.suppress(OSError):  # no room: another process is told of no number
+            os.ftruncate(self._file, size)
+            os.pwrite(self._file, pid, _SIZE)
+
+    def close(self, *, is_refused: bool = False) -> None:
+        """Release the lock; if the journal was refused, leave the head as it was found."""
+        if is_refused and self.is_new:
             self._path.unlink(missing_ok=True)
+        self._set_owner(*(self._found if is_refused else (_SIZE, b"")))
+        _held.discard(self)
         os.close(self._file)

@@ -25,7 +25,7 @@ from windage.live.history import (
     preload,
 )
 from windage.live.journal import Journal
-from windage.live.lockfile import digest_of, head_path, read_head
+from windage.live.lockfile import digest_of, head_path, read_head, writer_of
 from windage.live.schema import UnknownAgentError, damaged
 
 __all__ = ["Rehearsal", "Verification", "rehearse", "require_settled", "verify"]
@@ -33,7 +33,10 @@ __all__ = ["Rehearsal", "Verification", "rehearse", "require_settled", "verify"]
 
 @dataclass
 class Verification:
-    """Problems of a journal, if any, and remarks on what could not be checked."""
+    """Problems of a journal, if any, and remarks on what could not be checked.
+
+    `agents` are those that could be replayed, `decisions` theirs; `snapshots` were compared.
+    """
 
     path: Path
     events: int = 0
@@ -90,7 +93,6 @@ def _check_agents(journal: Journal, report: Verification) -> None:
     if report.problems:
         return  # a replay of a damaged history proves nothing
     for record in agent_records(journal).values():
-        report.agents += 1
         try:
             _check_agent(journal, record, report)
         except UnknownAgentError as err:
@@ -110,17 +112,16 @@ def _check_head(journal: Journal, report: Verification) -> None:
         else:
             report.remarks.append("it has no head: whether the end was cut cannot be told")
     elif not head.seal:
-        report.remarks.append(
-            f"it is open in process {head.pid}, or was not closed in order: bytes that hold no "
-            "event cannot be checked"
-        )
+        pid = writer_of(journal.path)
+        why = "was not closed in order" if pid is None else f"is open in process {pid}"
+        report.remarks.append(f"it {why}: bytes that hold no event cannot be checked")
     elif head.n == journal.n and digest_of(journal.path) != head.seal:
         report.problems.append("the file is not as it was closed")
 
 
 def _check_agent(journal: Journal, record: AgentRecord, report: Verification) -> None:
     past = history(journal, record.agent, 0, journal.n)
-    report.decisions += past.ids.size
+    decisions = past.ids.size
     if record.switched is not None:
         past = past.select(past.ids > record.n)
     agent = initial_agent(journal, record)
@@ -145,6 +146,8 @@ def _check_agent(journal: Journal, record: AgentRecord, report: Verification) ->
         action = agent.act(int(past.states[-1]))
         advised.append(agent.space.offsets[past.states[-1:]] + action)
     _check_advice(agent, past, np.concatenate(advised), report)
+    report.decisions += decisions
+    report.agents += 1
 
 
 def _check_advice(

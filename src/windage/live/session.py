@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Self, overload
@@ -216,10 +216,12 @@ def _require_same(journal: Writer, record: AgentRecord, wanted: Created) -> None
         old["agent"] = _plain_agent(record.switched.saved)
     differing = differences(old, new)
     if differing:
+        name = record.created.name
         switched = f" (it was switched at event {record.n})" if record.switched else ""
         raise JournalError(
             f"was made with another configuration{switched}: " + "; ".join(differing),
             field=str(journal.path),
+            where="" if name == SOLE_AGENT else f"agent {name!r}",
             fix="pass the same, switch it with `windage live switch`, or start another journal",
         )
 
@@ -293,16 +295,31 @@ class Session(JournalClient):
         key
             The caller's own name for the decision, such as a date or an order number.
         """
-        with self._connection.lock:
+        with self._connection.lock, self._naming():
             try:
                 return self._advise(state, key)
             except JournalError as err:
                 return self._fall_back(state, key, err)
 
+    @contextmanager
+    def _naming(self) -> Iterator[None]:
+        """Let errors name the agent, if it is not alone in its journal."""
+        try:
+            yield
+        except WindageError as err:
+            if self.name == SOLE_AGENT:
+                raise
+            where = ", ".join([f"agent {self.name!r}", *([err.where] if err.where else [])])
+            raise type(err)(err.problem, field=err.field, where=where, fix=err.fix) from None
+
     def _advise(self, state: int | str, key: str | None = None) -> Decision:
         """Return the agent's decision in a state, without a fallback."""
         s, label = as_state(self.space, state, "state"), as_key(key)
         return self._known(s, label) or self._decide(s, label)
+
+    def _advise_by_name(self, state: int | str, key: str | None) -> Decision:
+        with self._naming():
+            return self._advise(state, key)
 
     def _fall_back(self, state: int | str, key: str | None, err: JournalError) -> Decision:
         """Return the fallback's decision in a state, unless the key has a decision already."""
@@ -398,7 +415,7 @@ class Session(JournalClient):
         action
             The action taken, if it was not the advised one.
         """
-        with self._connection.lock:
+        with self._connection.lock, self._naming():
             try:
                 return self._observe(id, reward, next_state, action)
             except (InputError, CallOrderError) as err:
@@ -454,7 +471,7 @@ class Session(JournalClient):
 
     def expire(self, id: int) -> None:  # noqa: A002
         """Give up waiting for the outcome of a decision: its step is dropped and counted."""
-        with self._connection.lock:
+        with self._connection.lock, self._naming():
             number = as_integer(id, "id", low=1)
             live = self._now()
             if live.pending is None or live.pending.id != number:
@@ -475,7 +492,7 @@ class Session(JournalClient):
         It starts with the last samples of the history, as many as it remembers. With `dry_run`
         nothing is changed.
         """
-        with self._connection.lock:
+        with self._connection.lock, self._naming():
             if not dry_run:
                 require_settled(self._now())
             rehearsal = rehearse(self.journal, self.record, self._now(), agent)
@@ -580,37 +597,59 @@ class Fleet(JournalClient, Mapping[str, Session]):
         """
         _require_names(states, "states", "the state of each agent")
         _require_names({} if keys is None else keys, "keys", "the key of each decision")
-        queries = {name: (s, (keys or {}).get(name)) for name, s in states.items()}
+        queries = [(self[name], s, (keys or {}).get(name)) for name, s in states.items()]
         with self._connection.lock:
             try:
                 with self.batch():
-                    return {name: self[name]._advise(s, key) for name, (s, key) in queries.items()}
+                    return {one.name: one._advise_by_name(s, key) for one, s, key in queries}
             except JournalError as err:
-                return {
-                    name: self[name]._fall_back(s, key, err) for name, (s, key) in queries.items()
-                }
+                return {one.name: one._fall_back(s, key, err) for one, s, key in queries}
 
     def observe(self, outcomes: Mapping[str, tuple[Any, ...]]) -> dict[str, Receipt]:
         """Learn from (id, reward, next state[, action]) of some agents, with one commit for all.
 
-        Outcomes of the fallback's decisions need no journal.
+        An outcome that is refused does not keep the others out: the error about it is raised when
+        they are in the journal. Outcomes of the fallback's decisions need no journal.
         """
         _require_names(outcomes, "outcomes", "the outcome of each agent's decision")
-        for name, outcome in outcomes.items():
-            if not isinstance(outcome, (tuple, list)) or len(outcome) not in (3, 4):
-                raise InputError(
-                    f"{shown(outcome)} is no outcome",
-                    field="outcomes",
-                    where=f"agent {name!r}",
-                    fix="pass (id, reward, next state), or with the action that was done instead",
-                )
-        with self._connection.lock:
-            if not self._connection.is_open and all(
-                outcome[0] == 0 for outcome in outcomes.values()
-            ):
-                return {name: self[name].observe(*outcome) for name, outcome in outcomes.items()}
-            with self.batch():
-                return {name: self[name].observe(*outcome) for name, outcome in outcomes.items()}
+        receipts: dict[str, Receipt] = {}
+        refused: list[WindageError] = []
+        with self._connection.lock, self._round(outcomes):
+            for name, outcome in outcomes.items():
+                try:
+                    receipts[name] = self[name].observe(*_as_outcome(name, outcome))
+                except JournalError:
+                    raise
+                except WindageError as err:
+                    refused.append(err)
+        if refused:
+            first = refused[0]
+            more = f", {len(refused) - 1} more were refused" if len(refused) > 1 else ""
+            raise type(first)(
+                f"{first.problem}; {len(receipts)} other outcomes of the round were taken{more}",
+                field=first.field,
+                where=first.where,
+                fix=first.fix,
+            )
+        return receipts
+
+    def _round(self, outcomes: Mapping[str, Any]) -> AbstractContextManager[Any]:
+        """Return one commit for all outcomes; those of the fallback's decisions need none."""
+        needs_none = not self._connection.is_open and all(
+            isinstance(one, (tuple, list)) and one[:1] in ((0,), [0]) for one in outcomes.values()
+        )
+        return nullcontext() if needs_none else self.batch()
+
+
+def _as_outcome(name: str, outcome: object) -> Sequence[Any]:
+    if not isinstance(outcome, (tuple, list)) or len(outcome) not in (3, 4):
+        raise InputError(
+            f"{shown(outcome)} is no outcome",
+            field="outcomes",
+            where=f"agent {name!r}",
+            fix="pass (id, reward, next state), or with the action that was done instead",
+        )
+    return outcome
 
 
 def _require_names(given: object, field: str, what: str) -> None:
@@ -684,7 +723,15 @@ def open(  # noqa: A001
     if not members:
         raise InputError("there are no agents", field="agent", fix="pass at least one")
     wanted, makers, installed = {}, {}, version("windage")
+    names: dict[int, str] = {}
     for name, member in members.items():
+        if (other := names.setdefault(id(member), name)) != name:
+            raise InputError(
+                f"is the same object as agent {other!r}: two agents would make the same draws",
+                field="agent",
+                where=repr(name),
+                fix="make one for each name, with a seed of its own",
+            )
         saved = save(member)
         units = as_units(reward_range, direction, member.reward_range)
         wanted[as_name(name, "name")] = Created(

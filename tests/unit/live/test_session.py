@@ -335,7 +335,7 @@ def test_what_is_no_journal_is_refused_untouched(path, tmp_path):
         wd.live.open(path, swucrl())
     assert path.read_bytes() == before
     path.write_bytes(b"no database at all, but long enough to be one" * 100)
-    with pytest.raises(wd.JournalError, match="cannot be read"):
+    with pytest.raises(wd.JournalError, match="is not a journal"):
         wd.live.open(path, swucrl())
     assert [file.name for file in tmp_path.iterdir()] == [path.name]
     for bad in (tmp_path, tmp_path / "no" / "folder.journal"):

@@ -94,6 +94,7 @@ def test_who_only_looks_is_told_that_the_class_is_not_known_here(path, way):
     (remark,) = found.remarks
     assert "its agent 'counter' is of a class that is not known here" in remark
     assert "were not replayed" in remark
+    assert (found.agents, found.decisions, found.events) == (0, 0, 25 + (way == "doubling") * 2)
     (one,) = status(path).agents
     assert "'counter' is of a class that is not known here" in one.trouble
     assert (one.decisions, one.learned) == (12, 12)

@@ -149,6 +149,11 @@ class GuardedExplanation:
     anchor: BorlExplanation
 
     def __str__(self) -> str:
+        return f"{self.decision}\n{self.guard}"
+
+    @property
+    def guard(self) -> str:
+        """What is admitted, and by which block of BORL."""
         names = [action.name for action in self.decision.actions]
         out = [name for name, fine in zip(names, self.admitted, strict=True) if not fine]
         guard = f"within {self.slack:.4g} of the most hopeful: " + (
@@ -156,7 +161,7 @@ class GuardedExplanation:
         )
         arm = self.anchor.arms[self.anchor.arm]
         block = f"block {self.anchor.block} of {self.anchor.of}, anchored at W = {arm.window}"
-        return f"{self.decision}\n{guard}\n{block}, eta = {arm.widening:.4g}"
+        return f"{guard}\n{block}, eta = {arm.widening:.4g}"
 
 
 def explained(
