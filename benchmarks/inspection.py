@@ -20,7 +20,7 @@ from windage.logs.drift_tests import ALPHA, budgets, half_tests, segment
 
 STEPS = 100_000
 STILL = 200
-SEGMENTED = 60  # of them are cut into stretches, which takes longest
+SEGMENTED = 60  # of them are cut into segments, which takes longest
 CHANGED = 40
 ROWS = 10_000_000
 GIGABYTE = 1 << 30
@@ -43,7 +43,7 @@ def measure() -> dict[str, float]:
 
 
 def reliability() -> dict[str, float]:
-    """False alarms on logs that stand still, delays on logs that change in the middle."""
+    """False alarms on stationary logs, delays on logs that change in the middle."""
     found: dict[str, float] = {}
     alarms, cuts, p_values = np.zeros(STILL), np.zeros(STILL), np.zeros((2, STILL))
     for seed in range(STILL):
@@ -78,7 +78,41 @@ def reliability() -> dict[str, float]:
         found[f"{label}: median distance of the cut, steps"] = (
             float(np.median(places)) if places else np.nan
         )
+    return found | seldom()
+
+
+def seldom() -> dict[str, float]:
+    """One article over four years, whose pairs of stock and order are met a few times each."""
+    found: dict[str, float] = {}
+    scenes = [((mean,), 40, 15) for mean in (3, 5, 7)]
+    scenes += [((3, 7, 4), 40, most) for most in (15, 13, 11)] + [((5, 6, 5), 20, 15)]
+    for means, capacity, most in scenes:
+        alarms = cuts = pairs = 0
+        for seed in range(STILL):
+            log = stock(seed, means, capacity=capacity, most=most)
+            blocks = count_blocks(log)
+            pairs += log.space.n_pairs
+            alarms += bool(half_tests(blocks).drifts(blocks.ends))
+            cuts += seed < SEGMENTED and bool(segment(blocks, seed).cuts)
+        label = f"demand {', '.join(map(str, means))}; orders to {most}, {pairs // STILL} pairs"
+        found[f"{label}: found by half-window tests"] = alarms / STILL
+        found[f"{label}: found by change points"] = cuts / SEGMENTED
     return found
+
+
+def stock(
+    seed: int, means: tuple[float, ...], days: int = 1461, capacity: int = 40, most: int = 15
+) -> wd.logs.Log:
+    """Daily sales of one article: Poisson demand, orders drawn from 0 to `most`, lost sales."""
+    rng = np.random.default_rng(seed)
+    mean = np.repeat(means, np.diff(np.linspace(0, days, len(means) + 1).astype(int)))
+    s, rows = 5, []
+    for demand in rng.poisson(mean).tolist():
+        order = min(int(rng.integers(most + 1)), capacity - s)
+        left = max(s + order - demand, 0)
+        rows.append((s, order, 4.0 * (s + order - left) - 2.0 * order - 0.5 * left, left))
+        s = left
+    return wd.logs.Log.from_arrays(*zip(*rows, strict=True))
 
 
 def cost() -> dict[str, float]:
@@ -193,7 +227,7 @@ def _cost(path: Path) -> tuple[int, float, float]:
 
 
 if __name__ == "__main__":
-    groups = {"reliability": reliability, "cost": cost}
+    groups = {"reliability": reliability, "seldom": seldom, "cost": cost}
     for name in sys.argv[1:] or list(groups):
         for what, figure in groups[name]().items():
             print(f"{what:<80} {figure:10.4g}", flush=True)

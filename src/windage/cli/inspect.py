@@ -27,11 +27,14 @@ def inspect(
         list[str] | None,
         typer.Option(
             "--column", metavar="ROLE=NAME",
-            help="Which column is t, state, action, reward or next_state; may be given often.",
+            help="Which column is t, entity, state, action, reward or next_state; repeatable.",
         ),
     ] = None,
     separator: Annotated[
         str | None, typer.Option(metavar="CHAR", help="The separator of cells of a CSV file.")
+    ] = None,
+    decimal: Annotated[
+        str | None, typer.Option(metavar="MARK", help="The decimal mark of rewards, . or ,")
     ] = None,
     rewards: Annotated[
         str | None,
@@ -64,7 +67,10 @@ def inspect(
         def read(done: int, total: int) -> None:
             progress(f"reading {100 * done // max(total, 1)} %")
 
-        steps = read_log(log, columns=named, separator=separator, reward_range=span, progress=read)
+        steps = read_log(
+            log, columns=named, separator=separator, decimal=decimal, reward_range=span,
+            progress=read,
+        )  # fmt: skip
         found = steps.inspect(seed=seed, draws=draws, progress=progress)
         progress("drawing")
         found.save(target)

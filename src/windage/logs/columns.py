@@ -1,4 +1,4 @@
-"""Columns of a log as numbers: names of states and actions, whole numbers, and times.
+"""Columns of a log as numbers: names of states and actions, amounts, whole numbers, and times.
 
 States and actions are numbered in the order in which they are met. Times are numbers or dates, kept
 as runs of equal increments.
@@ -6,6 +6,7 @@ as runs of equal increments.
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
@@ -14,8 +15,9 @@ import polars as pl
 from numpy.typing import NDArray
 
 from windage.errors import InputError
+from windage.validation import as_choice
 
-__all__ = ["MOST", "Clock", "Labels", "TimeGap", "whole_numbers"]
+__all__ = ["MOST", "Amounts", "Clock", "Labels", "TimeGap", "whole_numbers"]
 
 MOST = 10_000
 """The most states, or actions, a log may have: a number fits into 16 bits."""
@@ -104,6 +106,84 @@ class Labels:
         return list(self._numbers)
 
 
+_CURRENCY = r"\p{Sc}|[A-Z]{3}"
+_AMOUNT = rf"^([+-]?)\s*({_CURRENCY})?\s*([+-]?[0-9][0-9.,' ]*?)\s*({_CURRENCY})?$"
+
+
+class Amounts:
+    """Rewards as numbers: with a decimal point or comma, marks between thousands, a currency.
+
+    All cells follow one convention. The first cells tell it if `decimal` does not.
+
+    >>> Amounts().parse(pl.Series(["1.234,50 €", "-3,5", "2", "1.5"])).to_list()
+    [1234.5, -3.5, 2.0, None]
+    >>> Amounts().parse(pl.Series(["$1,234.50", "-$3", "€ 2"])).to_list()
+    [1234.5, -3.0, None]
+    """
+
+    def __init__(self, decimal: str | None = None) -> None:
+        self.decimal = None if decimal is None else as_choice(decimal, "decimal", (".", ","))
+        self.currency = ""
+        self.wrong = "is not a number"
+        self._plain = True
+
+    def parse(self, cells: pl.Series) -> pl.Series:
+        """Return the cells as numbers, null where they are none."""
+        plain = cells.cast(pl.Float64, strict=False)
+        if cells.dtype != pl.String:
+            return plain
+        if self.decimal != "," and plain.null_count() == cells.null_count():
+            if self.decimal is None and cells.str.contains(".", literal=True).any():
+                self.decimal = "."
+            return plain
+        parts = cells.str.replace_all("[\u00a0\u202f]", " ").str.replace("\u2212", "-")
+        parts = parts.str.strip_chars().str.extract_groups(_AMOUNT).struct.unnest()
+        sign, before, digits, after = (parts[f"{k}"].fill_null("") for k in range(1, 5))
+        if self.decimal is None:
+            self.decimal = _decimal(digits)
+        if self.decimal is None:
+            self.wrong = "is no number without `decimal`: its mark may stand between thousands"
+            return plain
+        thousands = "." if self.decimal == "," else ","
+        whole = rf"[0-9]+|[0-9]{{1,3}}(?:[{thousands}' ][0-9]{{3}})+"
+        fine = digits.str.contains(rf"^[+-]?(?:{whole})(?:{re.escape(self.decimal)}[0-9]*)?$")
+        units = before + after
+        self.currency = self.currency or next(filter(None, units.filter(fine).to_list()), "")
+        fine &= units.is_in(["", self.currency]) & ((sign == "") | ~digits.str.contains("^[+-]"))
+        digits = digits.str.replace_all(rf"[{thousands}' ]", "").str.replace(",", ".", literal=True)
+        found = (sign + digits).set(~fine, None).cast(pl.Float64, strict=False)
+        self._plain &= bool((found.is_null() | plain.is_not_null()).all()) and self.decimal == "."
+        return found if self.decimal == "," else plain.fill_null(found)
+
+    def note(self) -> str | None:
+        """Return what was assumed, if anything was."""
+        if self._plain:
+            return None
+        money = f", in {self.currency}" if self.currency else ""
+        return f"Rewards are read with a decimal {_MARKS[self.decimal or '.']}{money}."
+
+
+_MARKS = {".": "point", ",": "comma"}
+
+
+def _decimal(digits: pl.Series) -> str | None:
+    """Return the mark that more cells show to be decimal; None if no cell tells it.
+
+    A mark is decimal if it comes after another one, or once and not before three digits; another
+    one that comes twice separates thousands.
+    """
+    shown = {}
+    for mark, other in ((".", ","), (",", ".")):
+        m, o = re.escape(mark), re.escape(other)
+        tells = (
+            rf"{o}[^{m}]*{m}|^[^{m}]*{m}(?:[0-9]{{0,2}}|[0-9]{{4,}})$|^[^{m}]*{o}[^{m}]*{o}[^{m}]*$"
+        )
+        shown[mark] = int(digits.str.contains(tells).sum())
+    if not any(shown.values()):
+        return None if digits.str.contains("[.,]").any() else "."
+    return max(shown, key=lambda mark: shown[mark])
+
+
 class TimeGap(NamedTuple):
     """Time that is missing: between two steps that follow each other in the log."""
 
@@ -161,8 +241,9 @@ class Clock:
         if not times.size:
             return
         if self.unit is None and times.size > 1:
-            steps, counts = np.unique(np.diff(times), return_counts=True)
-            self.unit = int(steps[np.argmax(counts)])
+            apart = np.diff(times)
+            steps, counts = np.unique(apart[apart > 0], return_counts=True)
+            self.unit = int(steps[np.argmax(counts)]) if steps.size else 1
         joined = times if self._last is None else np.concatenate([[self._last], times])
         odd = np.flatnonzero(np.diff(joined) != self.unit) + 1
         starts = odd if self._last is None else odd - 1

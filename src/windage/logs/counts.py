@@ -159,46 +159,59 @@ def _places(keys: Counts, cells: Counts, size: int) -> Counts:
 
 
 class StationaryNull:
-    """A stationary model of a log: the outcomes of every pair follow one law over the whole log."""
+    """Logs in which the outcomes of every pair are exchanged at random between its visits.
+
+    In a stationary environment they are exchangeable over time, so that a log is as likely as its
+    exchange. Rewards of more than two values are normal with the same sum over the whole log.
+    """
 
     def __init__(self, blocks: BlockCounts) -> None:
         self.blocks = blocks
         total = np.maximum(blocks.visits.sum(axis=0), 1)
-        self._mean = np.clip(blocks.sums.sum(axis=0) / total, 0.0, 1.0)
-        self._variance = np.maximum(blocks.squares.sum(axis=0) / total - self._mean**2, 0.0)
+        sums, squares = blocks.sums.sum(axis=0), blocks.squares.sum(axis=0)
+        spread = squares - sums**2 / total
+        self._variance = np.maximum(spread, 0.0) / np.maximum(total - 1, 1)
         self._two_valued = np.abs(blocks.squares - blocks.sums).sum() <= 1e-9 * total.sum()
-        self._left = _left(blocks, blocks.moves.sum(axis=0) / total[blocks.cell_pair])
 
     def drawn(self, rng: np.random.Generator) -> BlockCounts:
-        """Return the counts of a log drawn from it; rewards of more than two values are normal."""
-        visits = self.blocks.visits
+        """Return the counts of such a log: halves of time are filled, then halves of halves."""
+        visits, pair = self.blocks.visits.astype(np.int64), self.blocks.cell_pair
+        rank = np.arange(pair.size) - self.blocks.starts[pair]
+        ranks = [np.flatnonzero(rank == k) for k in range(int(rank.max(initial=0)) + 1)]
+        sums = self.blocks.sums.sum(axis=0, keepdims=True)
+        moves = self.blocks.moves.sum(axis=0, keepdims=True).astype(np.int64)
+        while sums.shape[0] < visits.shape[0]:
+            halves = visits.reshape(2 * sums.shape[0], -1, visits.shape[1]).sum(axis=1)
+            left, right = halves[::2], halves[1::2]
+            parts = self._paid(rng, sums, left, right), _moved(rng, moves, left, right, pair, ranks)
+            sums, moves = (
+                np.stack([part, whole - part], axis=1).reshape(-1, whole.shape[1])
+                for part, whole in zip(parts, (sums, moves), strict=True)
+            )
+        squares = sums
+        if not self._two_valued:
+            squares = sums**2 / np.maximum(visits, 1) + np.maximum(visits - 1, 0) * self._variance
+        return replace(self.blocks, sums=sums, squares=squares, moves=moves.astype(np.float64))
+
+    def _paid(self, rng: np.random.Generator, sums: Reals, left: Counts, right: Counts) -> Reals:
+        """Return the part of the rewards that falls into left halves."""
         if self._two_valued:
-            sums = rng.binomial(visits.astype(np.int64), self._mean).astype(np.float64)
-            squares = sums
-        else:
-            spread = np.sqrt(visits * self._variance)
-            sums = visits * self._mean + spread * rng.standard_normal(visits.shape)
-            within = np.maximum(visits - 1, 0) * self._variance
-            squares = sums**2 / np.maximum(visits, 1) + within
-        return replace(self.blocks, sums=sums, squares=squares, moves=self._moves(rng))
-
-    def _moves(self, rng: np.random.Generator) -> Reals:
-        """Return moves of every block, drawn from one row a pair: binomials, cell after cell."""
-        blocks, pair = self.blocks, self.blocks.cell_pair
-        rank = np.arange(pair.size) - blocks.starts[pair]
-        moves, rest = np.zeros(blocks.moves.shape), blocks.visits.astype(np.int64)
-        for step in range(int(rank.max(initial=0)) + 1):
-            cells = np.flatnonzero(rank == step)
-            drawn = rng.binomial(rest[:, pair[cells]], self._left[cells])
-            moves[:, cells] = drawn
-            rest[:, pair[cells]] -= drawn
-        return moves
+            ones = np.rint(sums).astype(np.int64)
+            return rng.hypergeometric(ones, left + right - ones, left).astype(np.float64)
+        total = np.maximum(left + right, 1)
+        spread = np.sqrt(left * right / total * self._variance)
+        return np.asarray(sums * left / total + spread * rng.standard_normal(left.shape))
 
 
-def _left(blocks: BlockCounts, share: Reals) -> Reals:
-    """Return the probability of each cell given that no cell of its pair before it was drawn."""
-    before = np.cumsum(share) - share
-    before -= before[blocks.starts][blocks.cell_pair]
-    left = np.clip(share / np.maximum(1.0 - before, 1e-300), 0.0, 1.0)
-    left[np.append(blocks.starts[1:], share.size) - 1] = 1.0  # what is left, whatever rounding did
-    return np.asarray(left)
+def _moved(
+    rng: np.random.Generator, moves: Counts, left: Counts, right: Counts,
+    pair: Counts, ranks: list[Counts],
+) -> Counts:  # fmt: skip
+    """Return the part of the moves that falls into left halves, one next state after another."""
+    part, room, rest = np.zeros_like(moves), left.copy(), left + right
+    for cells in ranks:
+        of = pair[cells]
+        rest[:, of] -= moves[:, cells]
+        part[:, cells] = rng.hypergeometric(moves[:, cells], rest[:, of], room[:, of])
+        room[:, of] -= part[:, cells]
+    return part

@@ -23,6 +23,7 @@ steps.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -84,12 +85,13 @@ def segment(blocks: BlockCounts, seed: int = 0) -> Segmentation:
 
 def _best(blocks: BlockCounts) -> Segmentation:
     variance = blocks.variances(_SMALLEST)
-    found = [_cut(blocks, _costs(blocks, variance, worth)) for worth in _WORTH]
-    return max(found, key=lambda one: one.gain)
+    tables = [_costs(blocks, variance, worth) for worth in _WORTH]
+    cost, cuts = min((_cut(blocks, costs) for costs in tables), key=lambda one: one[0])
+    return Segmentation(cuts, float(min(costs[0, blocks.count] for costs in tables) - cost))
 
 
-def _cut(blocks: BlockCounts, costs: Reals) -> Segmentation:
-    """Return the cheapest way to cut, by dynamic programming."""
+def _cut(blocks: BlockCounts, costs: Reals) -> tuple[float, list[int]]:
+    """Return the cheapest way to cut and what it costs, by dynamic programming."""
     count = blocks.count
     least = max(1, count // _SHORTEST)
     best = np.full(count + 1, np.inf)
@@ -105,7 +107,7 @@ def _cut(blocks: BlockCounts, costs: Reals) -> Segmentation:
         end = int(came[end])
         if end:
             cuts.append(int(blocks.ends[end - 1]) + 1)
-    return Segmentation(cuts[::-1], float(costs[0, count] - best[count]))
+    return float(best[count]), cuts[::-1]
 
 
 def _costs(blocks: BlockCounts, variance: Reals, worth: float) -> Reals:
@@ -214,8 +216,11 @@ def half_tests(blocks: BlockCounts) -> HalfTests:
                 [table[end] - table[start] for table in total.tables]
                 for start, end in ((block - half, block), (block, block + half))
             )
-            for kind, (p_value, pair) in enumerate(
-                (_rewards(before, after), _moves(blocks, before, after))
+            for kind, (p_value, pair) in (
+                (0, _rewards(before, after)),
+                (0, _mean_score(before[:3], after[:3])),
+                (1, _moves(blocks, before, after)),
+                (1, _mean_score(*(_scores(blocks, side) for side in (before, after)))),
             ):
                 rows.append((kind, block, half, p_value, pair))
     columns = list(zip(*rows, strict=True)) or [()] * 5
@@ -264,6 +269,30 @@ def _moves(blocks: BlockCounts, before: list[Reals], after: list[Reals]) -> tupl
     if not freedom.sum():
         return 1.0, -1
     return float(chi2.sf(stat.sum(), freedom.sum())), int(np.argmax(stat - freedom))
+
+
+def _scores(blocks: BlockCounts, side: list[Reals]) -> list[Reals]:
+    """Return visits of the pairs, and sums and squares of the numbers of their next states."""
+    number = blocks.cell_next / max(int(blocks.cell_next.max()), 1)
+    return [side[0], *(blocks.per_pair(side[3] * number**k) for k in (1, 2))]
+
+
+def _mean_score(before: Sequence[Reals], after: Sequence[Reals]) -> tuple[float, int]:
+    """Return the p-value of a common shift of all pairs, and the pair with the largest part in it.
+
+    The mean-score test of Cochran, Mantel and Haenszel: a pair counts from two visits on.
+    """
+    n, m = before[0], after[0]
+    if min(n.sum(), m.sum()) < _LEAST:
+        return 1.0, -1
+    total = np.maximum(n + m, 1)
+    spread = before[2] + after[2] - (before[1] + after[1]) ** 2 / total
+    variance = n * m / total * np.maximum(spread, 0.0) / np.maximum(total - 1, 1)
+    if variance.sum() <= 1e-12:
+        return 1.0, -1
+    shift = (after[1] * n - before[1] * m) / total
+    pair = int(np.argmax(shift * np.sign(shift.sum())))
+    return float(chi2.sf(shift.sum() ** 2 / variance.sum(), 1)), pair
 
 
 def _add(

@@ -102,6 +102,9 @@ class Inspection:
             "steps": log.steps,
             "unusable": log.unusable_count,
             "unusable_lines": [one._asdict() for one in log.unusable],
+            "unusable_reasons": [
+                {"lines": one.lines, "first": one.first._asdict()} for one in log.reasons
+            ],
             "left_out": log.left_out,
             "gaps": [gap._asdict() for gap in log.gaps()[:1000]],
             "breaks": log.breaks(),
@@ -151,13 +154,8 @@ class Inspection:
             f"{self._rewards()}."
         ]
         if log.unusable_count:
-            some = [f"line {u.line}, {u.column}: {u.why}" for u in log.unusable[:_SHOWN]]
-            more = log.unusable_count - len(some)
-            found.append(
-                f"{log.unusable_count:,} lines cannot be used. "
-                + "; ".join(some)
-                + (f"; and {more:,} more." if more else ".")
-            )
+            why = "; ".join(map(str, log.reasons))
+            found.append(f"{log.unusable_count:,} lines cannot be used: {why}.")
         if log.left_out:
             found.append(
                 f"{log.left_out:,} steps are left out: they lead to states without an action in "

@@ -39,8 +39,11 @@ class Log:
     reward_range
         The least and the largest reward, or as declared; a fitted model calls them 0 and 1. If all
         rewards are one number of [0, 1], it is [0, 1].
-    lines, unusable, unusable_count
-        How many lines were read; the first of those that could not be used, and how many.
+    lines, unusable, unusable_count, reasons
+        How many lines were read; the first of those that could not be used, and how many; how many
+        for each reason, with the first of these.
+    entities
+        The entity of each step by number, in a log of several, else None.
     left_out
         Steps that lead to a state without any action in the log: what follows is unknown.
     notes
@@ -49,7 +52,8 @@ class Log:
 
     def __init__(self, rows: Rows, reward_range: tuple[float, float] | None) -> None:
         self.lines, self.unusable, self.notes = rows.lines, rows.unusable, list(rows.notes)
-        self.unusable_count = rows.unusable_count
+        self.reasons = rows.reasons
+        self.unusable_count = sum(reason.lines for reason in rows.reasons)
         self._clock = rows.clock
         recoded = _recoded(rows)
         self.space, self.pairs, self.nexts, self.rewards, self._rows = recoded[:5]
@@ -57,6 +61,8 @@ class Log:
         """The label of each state in the log."""
         self.action_labels = rows.action_labels
         """The labels of actions in the log."""
+        kept = slice(None) if self._rows is None else self._rows
+        self.entities = None if rows.entities is None else rows.entities[kept]
         self.left_out = rows.states.size - self.pairs.size
         self.reward_range = _range(self.rewards, reward_range)
 
@@ -96,9 +102,13 @@ class Log:
         return self._clock.gaps()
 
     def breaks(self) -> int:
-        """Return how often a step does not begin in the state the one before it led to."""
-        states = self.space.state_of[self.pairs[1:]] if self.steps > 1 else np.empty(0)
-        return int((states != self.nexts[:-1]).sum())
+        """Return how often a step does not begin in the state the entity's last one led to."""
+        states, nexts, same = self.space.state_of[self.pairs], self.nexts, np.True_
+        if self.entities is not None:
+            order = np.argsort(self.entities, kind="stable")
+            states, nexts = states[order], nexts[order]
+            same = np.diff(self.entities[order]) == 0
+        return int(((states[1:] != nexts[:-1]) & same).sum())
 
     def unseen(self) -> list[tuple[int, int | str]]:
         """Return states and actions that occur, but never together."""
@@ -173,6 +183,7 @@ def read_log(
     *,
     columns: Mapping[str, str] | None = None,
     separator: str | None = None,
+    decimal: str | None = None,
     reward_range: tuple[float, float] | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Log:
@@ -183,10 +194,13 @@ def read_log(
     path
         A file that ends in `.parquet`, else it is read as CSV in UTF-8 with a header.
     columns
-        Which column holds what, for those of t, state, action, reward and next_state that have
-        other names: `{"reward": "profit"}`.
+        Which column holds what, for those of t, entity, state, action, reward and next_state that
+        have other names: `{"reward": "profit"}`. With an entity, lines of many of them may be in
+        one file: those of each are in order, and the log is in the order of t.
     separator
         The separator of cells; detected if not given.
+    decimal
+        The decimal mark of rewards, "." or ","; detected if not given.
     reward_range
         The least and the largest possible reward; those that occur if not given. It must be given
         for a log in which all rewards are one number outside of [0, 1].
@@ -195,7 +209,7 @@ def read_log(
     """
     from windage.logs.reader import read_rows
 
-    return Log(read_rows(Path(path), columns, separator, progress), reward_range)
+    return Log(read_rows(Path(path), columns, separator, decimal, progress), reward_range)
 
 
 def _range(rewards: NDArray[np.float64], given: tuple[float, float] | None) -> tuple[float, float]:

@@ -21,10 +21,11 @@ import polars as pl
 from numpy.typing import ArrayLike, NDArray
 
 from windage.errors import InputError
-from windage.logs.columns import Clock, Labels
+from windage.logs.columns import MOST, Amounts, Clock, Labels
 from windage.validation import as_choice, as_name, require_memory, shown
 
 __all__ = [
+    "Reason",
     "Rows",
     "Scan",
     "Unusable",
@@ -224,7 +225,7 @@ _KEPT = 1000  # unusable lines that are named one by one
 _A_ROW = 16.0  # bytes
 _PARQUET = (".parquet", ".pq")
 
-_ROLES = ("t", "state", "action", "reward", "next_state")
+_ROLES = ("t", "entity", "state", "action", "reward", "next_state")
 _NEEDED = ("state", "action", "reward")
 
 _SEPARATORS = ",;\t|"
@@ -236,6 +237,16 @@ class Unusable(NamedTuple):
     line: int
     column: str
     why: str
+
+
+class Reason(NamedTuple):
+    """A reason why lines cannot be used, and the first of them."""
+
+    lines: int
+    first: Unusable
+
+    def __str__(self) -> str:
+        return f"{self.lines:,} like line {self.first.line}, {self.first.column}: {self.first.why}"
 
 
 class Rows(NamedTuple):
@@ -252,21 +263,26 @@ class Rows(NamedTuple):
     """How many lines were read, the header not counted."""
     unusable: list[Unusable]
     """The first of the lines that could not be used."""
-    unusable_count: int
+    reasons: list[Reason]
+    """Why lines cannot be used, the most frequent reason first."""
     notes: list[str]
+    entities: NDArray[np.uint16] | None = None
+    """The entity of each step, if there are several; steps are in the order of time."""
 
 
 def read_rows(
     path: Path,
     columns: Mapping[str, str] | None,
     separator: str | None,
+    decimal: str | None,
     progress: Callable[[int, int], None] | None,
 ) -> Rows:
     """Return the usable rows of a file."""
     require_file(path)
+    amounts = Amounts(decimal)
     if path.suffix.lower() in _PARQUET:
-        return _read(path, _parquet(path, columns), progress)
-    return _read(path, _csv(path, columns, separator), progress)
+        return _read(path, _parquet(path, columns), amounts, progress)
+    return _read(path, _csv(path, columns, separator), amounts, progress)
 
 
 def rows_of(
@@ -301,7 +317,7 @@ def rows_of(
     clock.add(np.arange(1, paid.size + 1))
     return Rows(
         codes[0], codes[1], paid, codes[2], state_names.names(), action_names.names(), clock,
-        paid.size, [], 0, [],
+        paid.size, [], [], [],
     )  # fmt: skip
 
 
@@ -338,8 +354,10 @@ class _Source(NamedTuple):
     beyond: NDArray[np.int64] = np.empty(0, dtype=np.int64)
 
 
-def _read(path: Path, source: _Source, progress: Callable[[int, int], None] | None) -> Rows:
-    reader = _Reader(str(path), source.columns, source.total, source.beyond)
+def _read(
+    path: Path, source: _Source, amounts: Amounts, progress: Callable[[int, int], None] | None
+) -> Rows:
+    reader = _Reader(str(path), source, amounts)
     skip = source.header
     try:
         for batch in source.frame.collect_batches(chunk_size=_BATCH, engine="streaming"):
@@ -410,16 +428,23 @@ def _unreadable(path: str | Path, err: Exception) -> InputError:
 class _Reader:
     """Turns batches of cells into arrays."""
 
-    def __init__(self, path: str, columns: _Columns, total: int, beyond: NDArray[np.int64]) -> None:
-        require_memory(_A_ROW * total, path, fix="inspect a part of the log at a time")
-        self.path, self.columns, self.read, self.kept = path, columns, 0, 0
+    def __init__(self, path: str, source: _Source, amounts: Amounts) -> None:
+        total, place = source.total, source.columns.place
+        self.many = "entity" in place
+        size = _A_ROW + 10 * self.many
+        require_memory(size * total, path, fix="inspect a part of the log at a time")
+        self.path, self.columns, self.read, self.kept = path, source.columns, 0, 0
         self.states, self.actions = np.empty(total, np.uint16), np.empty(total, np.uint16)
         self.nexts, self.rewards = np.empty(total, np.uint16), np.empty(total)
         self.labels = {"state": Labels(f"{path}, states"), "action": Labels(f"{path}, actions")}
-        self.clock, self.beyond = Clock(), beyond
+        self.clock, self.beyond, self.amounts = Clock(), source.beyond, amounts
         self.bad: list[tuple[int, str, str]] = []  # record, role, why
-        self.bad_count = 0
-        self.chained = "next_state" in columns.place
+        self.reasons: dict[tuple[str, str], tuple[int, int, str]] = {}  # lines; record, why of one
+        self.chained = "next_state" in place
+        if self.many:
+            self.labels["entity"] = Labels(f"{path}, entities")
+            self.entities, self.times = np.empty(total, np.uint16), np.empty(total, np.int64)
+            self.last = np.full(MOST + 1, _FLOOR)  # the time of each entity's last line
 
     def take(self, batch: pl.DataFrame) -> None:
         """Read a batch of cells."""
@@ -429,21 +454,26 @@ class _Reader:
             return
         fine = np.ones(n, dtype=bool)
         if self.beyond.size:
-            self._drop(fine, np.isin(records, self.beyond), records, "state", _BEYOND)
+            self._drop(fine, np.isin(records, self.beyond), records, "state", None, _BEYOND)
+        entities = self._label(batch, fine, records, "entity", "entity") if self.many else None
         states = self._label(batch, fine, records, "state", "state")
         actions = self._label(batch, fine, records, "action", "action")
         nexts = self._label(batch, fine, records, "next_state", "state") if self.chained else states
-        rewards = batch["reward"].cast(pl.Float64, strict=False).fill_null(np.nan).to_numpy()
-        why = _why(batch["reward"], "is not a number")
-        self._drop(fine, ~np.isfinite(rewards), records, "reward", why)
-        why = _why(batch["reward"], f"is beyond {_LARGEST:g}, too large to compute with")
-        self._drop(fine, np.abs(rewards) > _LARGEST, records, "reward", why)
-        times = self._times(batch, fine, records)
+        cells = batch["reward"]
+        rewards = self.amounts.parse(cells).fill_null(np.nan).to_numpy()
+        wrong = ~np.isfinite(rewards)
+        self._drop(fine, wrong, records, "reward", cells, self.amounts.wrong)
+        large = f"is beyond {_LARGEST:g}, too large to compute with"
+        self._drop(fine, np.abs(rewards) > _LARGEST, records, "reward", cells, large)
+        times = self._times(batch, fine, records, entities)
         kept = np.flatnonzero(fine)
         here = slice(self.kept, self.kept + kept.size)
         self.states[here], self.actions[here] = states[kept], actions[kept]
         self.nexts[here], self.rewards[here] = nexts[kept], rewards[kept]
-        self.clock.add(times[kept])
+        if entities is None:
+            self.clock.add(times[kept])
+        else:
+            self.entities[here], self.times[here] = entities[kept], times[kept]
         self.kept += kept.size
 
     def _label(
@@ -454,35 +484,80 @@ class _Reader:
         if cells.dtype == pl.String:
             cells = cells.set(cells.str.contains("\ufffd", literal=True).fill_null(False), None)
         codes = self.labels[kind].encode(cells)
-        self._drop(
-            fine, codes < 0, records, role, _why(batch[role], "is not an integer, as others are")
-        )
+        self._drop(fine, codes < 0, records, role, batch[role], "is not an integer, as others are")
         return codes
 
     def _times(
-        self, batch: pl.DataFrame, fine: NDArray[np.bool_], records: NDArray[np.int64]
-    ) -> NDArray[np.int64]:
-        if "t" not in self.columns.place:
-            return records
-        found = self.clock.parse(batch["t"])
-        missing = found.is_null().to_numpy()
-        self._drop(fine, missing, records, "t", _why(batch["t"], "is no time, as others are"))
-        times = found.fill_null(0).to_numpy().astype(np.int64)
-        late = fine & ~self.clock.in_order(times, fine)
-        self._drop(
-            fine, late, records, "t", _why(batch["t"], "does not come after the lines before")
-        )
+        self, batch: pl.DataFrame, fine: NDArray[np.bool_], records: NDArray[np.int64],
+        entities: NDArray[np.int32] | None,
+    ) -> NDArray[np.int64]:  # fmt: skip
+        cells = batch["t"] if "t" in self.columns.place else None
+        if cells is None:
+            times = records
+        else:
+            found = self.clock.parse(cells)
+            missing = found.is_null().to_numpy()
+            self._drop(fine, missing, records, "t", cells, "is no time, as others are")
+            times = found.fill_null(0).to_numpy().astype(np.int64)
+        if entities is not None:
+            return self._of_entities(cells, times, fine, records, entities)
+        if cells is not None:
+            late = fine & ~self.clock.in_order(times, fine)
+            self._drop(fine, late, records, "t", cells, "does not come after the lines before")
+        return times
+
+    def _of_entities(
+        self, cells: pl.Series | None, times: NDArray[np.int64], fine: NDArray[np.bool_],
+        records: NDArray[np.int64], entities: NDArray[np.int32],
+    ) -> NDArray[np.int64]:  # fmt: skip
+        """Return times that rise with the lines of each entity; lines are counted if none is given.
+
+        The clock of the log is set when all are known.
+        """
+        here = np.where(fine, entities, MOST)
+        table = pl.DataFrame({"entity": here, "fine": fine, "time": np.where(fine, times, _FLOOR)})
+        if cells is None:
+            counted = table.select(pl.col("fine").cum_sum().over("entity"))["fine"].to_numpy()
+            times = counted + np.maximum(self.last[here], 0)
+        else:
+            tops = pl.col("time").cum_max().shift(1, fill_value=_FLOOR).over("entity")
+            before = np.maximum(table.select(tops)["time"].to_numpy(), self.last[here])
+            why = "does not come after the lines before of its entity"
+            self._drop(fine, fine & (times <= before), records, "t", cells, why)
+        self.clock.rows += len(records)  # the form of times is settled
+        np.maximum.at(self.last, here[fine], times[fine])
         return times
 
     def _drop(
         self, fine: NDArray[np.bool_], wrong: NDArray[np.bool_], records: NDArray[np.int64],
-        role: str, why: Callable[[int], str] | str,
+        role: str, cells: pl.Series | None, why: str,
     ) -> None:  # fmt: skip
+        """Leave out lines, name the first of them and count those of each reason."""
         new = np.flatnonzero(fine & wrong)
         fine[new] = False
-        self.bad_count += new.size
-        for k in new[: max(0, _KEPT - len(self.bad))].tolist():
-            self.bad.append((int(records[k]), role, why if isinstance(why, str) else why(k)))
+        if not new.size:
+            return
+        kinds = np.zeros(new.size, dtype=np.int64)
+        if cells is not None:
+            some = cells.gather(new)
+            kinds += some.is_null().to_numpy()
+            if some.dtype == pl.String:
+                kinds += (some == "").fill_null(False).to_numpy()
+                kinds += 2 * some.str.contains("\ufffd", literal=True).fill_null(False).to_numpy()
+
+        def said(k: int) -> str:
+            kind = kinds[k]
+            if cells is None or kind == 1:
+                return why if cells is None else "it is empty"
+            return f"{shown(cells[int(new[k])])} {'is not UTF-8' if kind == 2 else why}"
+
+        for kind in np.unique(kinds).tolist():
+            k = int(np.argmax(kinds == kind))
+            count, record, text = self.reasons.get((role, f"{kind}{why}"), (0, -1, ""))
+            first = (int(records[new[k]]), said(k)) if record < 0 else (record, text)
+            self.reasons[role, f"{kind}{why}"] = (count + int((kinds == kind).sum()), *first)
+        for k in range(min(new.size, max(0, _KEPT - len(self.bad)))):
+            self.bad.append((int(records[new[k]]), role, said(k)))
 
     def finish(self, path: Path, quoted: bool) -> Rows:
         """Return what was read."""
@@ -492,46 +567,76 @@ class _Reader:
                 field=self.path,
                 fix="pass a log with a line for every step",
             )
-        unusable = self._named(path, quoted)
-        if self.kept == 0 or self.bad_count > self.kept:
-            first = unusable[0] if unusable else None
-            where = f"line {first.line}, column {first.column!r}" if first else ""
+        unusable, reasons = self._named(path, quoted)
+        bad = sum(reason.lines for reason in reasons)
+        if self.kept == 0 or bad > self.kept:
+            first = reasons[0].first
+            late = first.column == self._column("t")
             raise InputError(
-                f"{self.bad_count:,} of {self.read:,} lines cannot be used"
-                + (f", the first because {first.why}" if first else ""),
+                f"{bad:,} of {self.read:,} lines cannot be used: {'; '.join(map(str, reasons))}",
                 field=self.path,
-                where=where,
-                fix="mend them, or say which columns to use"
-                + ("; sort the lines by t" if first and first.column == self._column("t") else ""),
+                where=f"line {first.line}, column {first.column!r}",
+                fix="mend them, or say which columns to use" + (_SORT if late else ""),
             )
-        notes, n = [], self.kept
+        notes = [note] if (note := self.amounts.note()) else []
         if "t" not in self.columns.place:
             notes.append("There is no column t: the lines are taken to be in order, without gaps.")
-        if not self.chained:
-            notes.append(
-                "There is no column next_state: the state of the next line is taken for it, and "
-                "the last line is left out."
-            )
-            n -= 1
-            self.nexts[:n] = self.states[1 : n + 1]
-        if n < 1:
+        columns, entities = self._in_order(notes)
+        if not columns[0].size:
             raise InputError("holds a single step", field=self.path, fix="pass a longer log")
-        return Rows(
-            self.states[:n], self.actions[:n], self.rewards[:n], self.nexts[:n],
-            self.labels["state"].names(), self.labels["action"].names(), self.clock,
-            self.read, unusable, self.bad_count, notes,
-        )  # fmt: skip
+        names = self.labels["state"].names(), self.labels["action"].names()
+        return Rows(*columns, *names, self.clock, self.read, unusable, reasons, notes, entities)
 
-    def _named(self, path: Path, quoted: bool) -> list[Unusable]:
-        bad = sorted(self.bad)
+    def _in_order(self, notes: list[str]) -> tuple[_Steps, NDArray[np.uint16] | None]:
+        """Return states, actions, rewards and next states in the order of time, and the entities.
+
+        Without a column of next states they are those of the entity's next line.
+        """
+        n, entities = self.kept, self.entities[: self.kept] if self.many else None
+        columns = self.states[:n], self.actions[:n], self.rewards[:n], self.nexts[:n]
+        if not self.chained:
+            whose = "" if entities is None else " of the same entity"
+            notes.append(
+                f"There is no column next_state: the state of the next line{whose} is taken for "
+                "it, and the last line is left out."
+            )
+        if entities is None:
+            if not self.chained:
+                columns[3][:-1] = columns[0][1:]
+                columns = tuple(column[:-1] for column in columns)
+            return columns, None
+        known = self.labels["entity"].names()
+        notes.append(
+            f"The steps of {len(known):,} entities are put in the order of time and taken for "
+            "those of one environment."
+        )
+        order = np.arange(n)
+        if not self.chained:
+            chain = np.argsort(entities, kind="stable")
+            follows = entities[chain[1:]] == entities[chain[:-1]]
+            columns[3][chain[:-1][follows]] = columns[0][chain[1:][follows]]
+            order = np.sort(chain[:-1][follows])
+        order = order[np.argsort(self.times[order], kind="stable")]
+        self.clock.rows = 0
+        self.clock.add(self.times[order])
+        return tuple(column[order] for column in columns), entities[order]
+
+    def _named(self, path: Path, quoted: bool) -> tuple[list[Unusable], list[Reason]]:
+        """Return the first unusable lines, and the reasons, the most frequent first."""
+        firsts = [(record, role, why) for (role, _), (_, record, why) in self.reasons.items()]
+        bad = sorted({*self.bad, *firsts})
         records = np.array([record for record, _, _ in bad], dtype=np.int64)
         lines = records + 1
         if path.suffix.lower() not in _PARQUET:
             lines = lines_of(path, records, quoted=quoted)
-        return [
-            Unusable(int(line), self._column(role), why)
-            for line, (_, role, why) in zip(lines, bad, strict=True)
-        ]
+        named = {
+            one: Unusable(int(line), self._column(one[1]), one[2])
+            for line, one in zip(lines, bad, strict=True)
+        }
+        counts = [count for count, _, _ in self.reasons.values()]
+        reasons = [Reason(n, named[one]) for n, one in zip(counts, firsts, strict=True)]
+        reasons.sort(key=lambda reason: (-reason.lines, reason.first.line))
+        return [named[one] for one in sorted(self.bad)], reasons
 
     def _column(self, role: str) -> str:
         return self.columns.name(role) if role in self.columns.place else role
@@ -540,16 +645,13 @@ class _Reader:
 _BEYOND = "there are more cells than the header names"
 
 
-def _why(cells: pl.Series, wrong: str) -> Callable[[int], str]:
-    def why(k: int) -> str:
-        value: Any = cells[k]
-        if value is None or value == "":
-            return "it is empty"
-        if isinstance(value, str) and "\ufffd" in value:
-            return f"{shown(value)} is not UTF-8"
-        return f"{shown(value)} {wrong}"
+_SORT = (
+    "; sort the lines by t or, if they belong to several entities, name their column: "
+    "--column entity=NAME"
+)
+_FLOOR = np.iinfo(np.int64).min
 
-    return why
+_Steps = tuple[NDArray[np.uint16], NDArray[np.uint16], NDArray[np.float64], NDArray[np.uint16]]
 
 
 class _Columns(NamedTuple):

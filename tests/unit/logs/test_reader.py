@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import windage as wd
 from windage.logs import reader as scanning
+from windage.logs.columns import Amounts
 from windage.logs.reader import lines_of, scan
 
 HEADER = b"t,state,action,reward,next_state"
@@ -119,7 +120,122 @@ def test_unusable_lines_are_named_by_line_and_column(tmp_path):
     assert log.steps == 30
     gap = log.gaps()[0]
     assert (gap.after, gap.before, gap.missing) == ("4", "6", 1.0)
-    assert "line 6, reward: 'x' is not a number" in " ".join(log.inspect(draws=5).words())
+    said = " ".join(log.inspect(draws=5).words())
+    assert "10 lines cannot be used: 3 like line 6, reward: 'x' is not a number; 1 like" in said
+
+
+def test_every_reason_is_counted(tmp_path, monkeypatch):
+    """All lines, beyond those that are named one by one, and in batches of their own."""
+    monkeypatch.setattr(scanning, "_KEPT", 2)
+    monkeypatch.setattr(scanning, "_BATCH", 16)
+    rows = [HEADER, *lines(99)]
+    for k in range(50, 90, 3):
+        rows[k] = rows[k].replace(b",0.", b",?0.")
+    rows[60], rows[71], rows[94] = b"60,,0,0.6,1", b"70,2,0,0.7,0", b"94,0,0,,1"
+    log = wd.logs.read_log(written(tmp_path, rows))
+    assert [(one.lines, *one.first) for one in log.reasons] == [
+        (13, 51, "reward", "'?0.50' is not a number"),
+        (1, 61, "state", "it is empty"),
+        (1, 72, "t", "'70' does not come after the lines before"),
+        (1, 95, "reward", "it is empty"),
+    ]
+    assert (log.unusable_count, len(log.unusable), log.steps) == (16, 2, 83)
+
+
+def of_entities(rows):
+    """Each row with the entity k, k from 0 to 2, whose reward is k more."""
+    for row in rows:
+        t, s, a, r, n = row.split(b",")
+        yield [b"%s,sku %d,%s,%s,%.2f,%s" % (t, k, s, a, float(r) + k, n) for k in range(3)]
+
+
+SEVERAL = b"t,sku,state,action,reward,next_state"
+
+
+@pytest.mark.parametrize("stacked", [False, True])
+@pytest.mark.parametrize("chained", [True, False])
+@pytest.mark.parametrize("timed", [True, False])
+@pytest.mark.parametrize("batch", [7, 1 << 18])
+def test_several_entities_share_a_file(tmp_path, monkeypatch, stacked, chained, timed, batch):
+    """Day by day or one after another, the log is that of every entity's steps by time."""
+    monkeypatch.setattr(scanning, "_BATCH", batch)
+    table = list(of_entities(lines()))
+    rows = [row for of in (zip(*table, strict=True) if stacked else table) for row in of]
+    first, last = 0 if timed else 1, 6 if chained else 5
+    path = written(tmp_path, [b",".join(r.split(b",")[first:last]) for r in (SEVERAL, *rows)])
+    log = wd.logs.read_log(path, columns={"entity": "sku"})
+    single, size = expected(40 if chained else 39), 40 if chained else 39
+    assert columns(log)[:2] == (
+        [s for s in single[0] for _ in "abc"],
+        [a for a in single[1] for _ in "abc"],
+    )
+    assert log.rewards == pytest.approx([r + k for r in single[2] for k in range(3)])
+    assert [log.state_labels[s] for s in log.nexts] == [s for s in single[3] for _ in "abc"]
+    assert log.entities.tolist() == [0, 1, 2] * size
+    assert [log.when(k) for k in (1, 3, 4, 3 * size)] == ["1", "1", "2", str(size)]
+    assert (log.gaps(), log.breaks(), log.unusable_count) == ([], 0, 0)
+    assert "3 entities" in log.notes[-1]
+
+
+def test_lines_of_an_entity_are_in_the_order_of_its_own_time(tmp_path):
+    rows = [row for of in of_entities(lines(30)) for row in of]
+    rows[30], rows[31] = rows[30].replace(b"11,", b"10,", 1), rows[31].replace(b"sku 1", b"")
+    path = written(tmp_path, [SEVERAL, *rows])
+    log = wd.logs.read_log(path, columns={"entity": "sku"})
+    assert [tuple(one) for one in log.unusable] == [
+        (32, "t", "'10' does not come after the lines before of its entity"),
+        (33, "sku", "it is empty"),
+    ]
+    assert (log.steps, log.breaks()) == (88, 2)
+    with pytest.raises(
+        wd.InputError, match="60 of 90 lines .*: 60 like line 3, t: '1' does .*entity="
+    ):
+        wd.logs.read_log(path)
+
+
+@pytest.mark.parametrize(
+    ("cells", "decimal", "numbers", "note"),
+    [
+        (["1,5", "-0,25", "1.234,5", "7"], None, [1.5, -0.25, 1234.5, 7], "comma."),
+        (["€ 1,50", "-€ 2,00", "3,00 €", "\u22124"], None, [1.5, -2, 3, -4], "comma, in €."),
+        (["$1,234.50", "$-3", "$ 12", "1,000"], None, [1234.5, -3, 12, 1000], "point, in $."),
+        (["1\u00a0234,5 EUR", "EUR 2", "3", "4"], None, [1234.5, 2, 3, 4], "comma, in EUR."),
+        (["1,234", "2", "3", "4"], ",", [1.234, 2, 3, 4], "comma."),
+        (["1,234", "2", "3", "4"], ".", [1234, 2, 3, 4], "point."),
+        (["1.234", "2", "3", "4"], ",", [1234, 2, 3, 4], "comma."),
+        (["1.234", "2e1", "3", "4"], None, [1.234, 20, 3, 4], None),
+        (["1,234,567", "2", "3", "4"], None, [1234567, 2, 3, 4], "point."),
+        (["1.5", "2,345", "3", "4"], None, [1.5, 2345, 3, 4], "point."),
+    ],
+)  # fmt: skip
+def test_rewards_may_have_a_decimal_comma_and_a_currency(tmp_path, cells, decimal, numbers, note):
+    rows = ["state;action;reward;next_state", *(f"0;0;{cell};0" for cell in cells)]
+    path = written(tmp_path, [row.encode() for row in rows])
+    log = wd.logs.read_log(path, decimal=decimal)
+    assert log.rewards.tolist() == numbers
+    assert log.notes[:-1] == ([f"Rewards are read with a decimal {note}"] if note else [])
+
+
+def test_amounts_of_another_form_are_named(tmp_path):
+    cells = ["1,5 €", "2 $", "1.5", "--3", "1.23,4", "€3€", "4,5", "5,5", "1,5e3", "6", "7,1", "8"]
+    rows = ["state;action;reward;next_state", *(f"0;0;{cell};0" for cell in cells)]
+    log = wd.logs.read_log(written(tmp_path, [row.encode() for row in rows]))
+    assert [one.line for one in log.unusable] == [3, 4, 5, 6, 7, 10]
+    rows = ["state;action;reward", *["0;0;1,234", "0;0;2"] * 4]
+    with pytest.raises(wd.InputError, match="without `decimal`: its mark may stand between thou"):
+        wd.logs.read_log(written(tmp_path, [row.encode() for row in [*rows, "0;0;3,456"]]))
+    with pytest.raises(wd.InputError, match="decimal: no such choice: ';'"):
+        wd.logs.read_log(tmp_path / "log.csv", decimal=";")
+
+
+@given(st.lists(st.decimals(-(10**7), 10**7, places=2), min_size=1), st.booleans())
+def test_amounts_are_those_that_were_formatted(amounts, is_comma):
+    """Against Python's own formatting."""
+    texts = [f"{amount:,.2f}" for amount in amounts]
+    if is_comma:
+        texts = [text.translate(str.maketrans(",.", ".,")) for text in texts]
+    found = Amounts().parse(pl.Series([f"{text} CHF" for text in texts]))
+    assert found.to_list() == [float(amount) for amount in amounts]
 
 
 def test_words_are_states_and_dates_are_times(tmp_path):

@@ -9,9 +9,10 @@ import pytest
 from scipy.stats import chi2, chi2_contingency
 
 import windage as wd
+from benchmarks.inspection import stock
 from tests.conftest import RELIABILITY
 from windage.logs import Log
-from windage.logs.counts import count_blocks
+from windage.logs.counts import StationaryNull, count_blocks
 from windage.logs.drift_tests import LEAST_STEPS, budgets, half_tests, segment
 from windage.logs.fitting import fit
 from windage.logs.inspection import NO_REGRET
@@ -69,12 +70,21 @@ def test_blocks_are_counted_as_one_would_by_hand():
 
 
 def literal_p_values(log, middle, half):
-    """The two p-values of one window, pair by pair, with SciPy's contingency tables."""
+    """The four p-values of one window, pair by pair, with SciPy's contingency tables.
+
+    A sum over the left half is compared with its mean and variance under exchange.
+    """
     left, right = slice(middle - half, middle), slice(middle, middle + half)
     z2, df_r, x2, df_p = 0.0, 0, 0.0, 0
+    apart, variances = np.zeros(2), np.zeros(2)
     for pair in range(log.space.n_pairs):
         a, b = log.pairs[left] == pair, log.pairs[right] == pair
         n, m = a.sum(), b.sum()
+        if min(n, m) > 0:
+            for k, values in enumerate((log.rewards, log.nexts)):
+                both = np.concatenate([values[left][a], values[right][b]])
+                apart[k] += values[left][a].sum() - n * both.mean()
+                variances[k] += n * m / (n + m) * both.var(ddof=1)
         if min(n, m) < 5:
             continue
         r, u = log.rewards[left][a], log.rewards[right][b]
@@ -95,7 +105,8 @@ def literal_p_values(log, middle, half):
             found = chi2_contingency(table, correction=False)
             x2 += found.statistic * (n + m - 1) / (n + m)
             df_p += found.dof
-    return chi2.sf(z2, df_r), chi2.sf(x2, df_p)
+    common = chi2.sf(apart**2 / variances, 1)
+    return chi2.sf(z2, df_r), common[0], chi2.sf(x2, df_p), common[1]
 
 
 def test_half_window_tests_are_the_textbook_ones():
@@ -104,10 +115,11 @@ def test_half_window_tests_are_the_textbook_ones():
     tests = half_tests(blocks)
     for middle, half in ((128, 64), (104, 32), (240, 16), (16, 16)):
         here = (tests.block == middle) & (tests.half == half)
-        found = tests.p_value[here][np.argsort(tests.kind[here])]
+        found = tests.p_value[here]
+        assert tests.kind[here].tolist() == [0, 0, 1, 1]
         assert found == pytest.approx(literal_p_values(log, 20 * middle, 20 * half), rel=1e-9)
     assert (tests.corrected >= tests.p_value).all()
-    assert tests.p_value.size == 182
+    assert tests.p_value.size == 364
 
 
 def test_a_jump_is_found_where_it_is_and_named():
@@ -135,6 +147,64 @@ def test_false_alarms_are_as_rare_as_promised():
         cuts += seed < 24 and bool(segment(blocks, seed).cuts)
     assert alarms <= 12 * count / 60
     assert cuts <= 7  # of 24, one in twenty each: p < 2e-5 beyond that
+
+
+def test_drift_is_found_where_pairs_are_seldom_met():
+    """Four years of daily demand with mean 5, 6, 5: some 190 pairs, most met two to ten times.
+
+    All pairs together show it in 87 of 100 logs, one by one they would in 7.
+    """
+    found = [stock(seed, (5, 6, 5), capacity=20) for seed in range(20)]
+    assert np.mean([log.steps / log.space.n_pairs for log in found]) < 9
+    blocks = [count_blocks(log) for log in found]
+    assert sum(bool(half_tests(each).drifts(each.ends)) for each in blocks) >= 9  # else P < 1e-6
+
+
+def test_cuts_are_found_where_pairs_are_seldom_met():
+    """Demand of 3, 7, 4, and some 300 pairs: 9 in 10 such logs are cut."""
+    blocks = [count_blocks(stock(seed, (3, 7, 4))) for seed in range(6)]
+    assert sum(bool(segment(each, seed).cuts) for seed, each in enumerate(blocks)) >= 2
+
+
+def test_false_alarms_are_rare_where_pairs_are_seldom_met():
+    """Holm at 0.05, and one cut log in twenty: of 40, 13 or more have P < 2e-8."""
+    alarms = cuts = 0
+    for seed in range(400 if RELIABILITY else 40):
+        blocks = count_blocks(stock(seed, ((3,), (5,), (7,))[seed % 3]))
+        alarms += bool(half_tests(blocks).drifts(blocks.ends))
+        cuts += seed < 24 and bool(segment(blocks, seed).cuts)
+    assert alarms <= (40 if RELIABILITY else 12)
+    assert cuts <= 8  # of 24: P < 1e-5 beyond that; outcomes drawn from the log's rows cut all 24
+
+
+@pytest.mark.parametrize("scale", [1.0, 0.5])
+def test_a_stationary_log_exchanges_outcomes_between_visits(scale):
+    """Its sums are those of the log; its moments those of drawing without replacement."""
+    log = simulated(jump(3000), seed=2)
+    columns = log.space.state_of[log.pairs], log.space.action_of[log.pairs]
+    rewards = log.rewards * (scale if scale == 1 else np.random.default_rng(0).random(3000))
+    log = Log.from_arrays(*columns, rewards, log.nexts, reward_range=(0, 1))
+    blocks = count_blocks(log).merged(8)
+    null, rng = StationaryNull(blocks), np.random.default_rng(1)
+    drawn = [null.drawn(rng) for _ in range(400)]
+    for each in drawn[:20]:
+        assert (each.moves.sum(axis=0) == blocks.moves.sum(axis=0)).all()
+        assert each.sums.sum(axis=0) == pytest.approx(blocks.sums.sum(axis=0))
+        assert (each.per_pair(each.moves) == blocks.visits).all()
+        assert (each.moves >= 0).all()
+    n, N = blocks.visits, blocks.visits.sum(axis=0)
+    pair = blocks.cell_pair
+    share = blocks.moves.sum(axis=0) / N[pair]
+    variance = np.array([rewards[log.pairs == p].var(ddof=1) for p in range(log.space.n_pairs)])
+    for name, mean, spread in (
+        ("moves", n[:, pair] * share,
+         n[:, pair] * share * (1 - share) * (N[pair] - n[:, pair]) / (N[pair] - 1)),
+        ("sums", n * blocks.sums.sum(axis=0) / N, n * variance * (N - n) / N),
+    ):  # fmt: skip
+        some = np.array([getattr(each, name) for each in drawn])
+        assert (np.abs(some.mean(axis=0) - mean) <= 6 * np.sqrt(spread / 400) + 1e-9).all()
+        wide = spread > 1
+        assert (np.abs(some.var(axis=0)[wide] / spread[wide] - 1) < 0.6).all()
 
 
 def literal_cost(log, blocks, variance, start, end, visits):
@@ -208,8 +278,9 @@ def test_the_cuts_are_the_best_of_all():
                 cost += np.log(8) * count
                 if cost < best:
                     best, where = cost, cuts
-        gains[worth] = costs[0, 8, worth] - best, where
-    gain, where = max(gains.values())
+        gains[worth] = best, where
+    best, where = min(gains.values())
+    gain = min(costs[0, 8, worth] for worth in gains) - best
     found = segment(blocks)
     assert found.cuts == [int(blocks.ends[k - 1]) + 1 for k in where]
     assert found.gain == pytest.approx(gain, rel=1e-9, abs=1e-9)
