@@ -81,12 +81,9 @@ def by_alias(model: wd.DriftingMDP, run: wd.Run) -> Sampler:
     for one, out in zip(keys, drawn, strict=True):
         _uniforms(one, 1, out)
     bases, places, coins = drawn.tolist()
-    near = world.alias.states
-    far = near[
-        np.repeat(world.alias.rows[:-1], np.diff(world.alias.rows)) + world.alias.places
-    ].tolist()
-    near, rows, cuts = near.tolist(), world.alias.rows.tolist(), world.alias.cuts * 2.0**-53
-    cuts, means = cuts.tolist(), world.rewards.tolist()
+    near, far = world.alias.states.tolist(), world.alias.others.tolist()
+    rows, cuts = world.alias.rows.tolist(), (world.alias.cuts * 2.0**-53).tolist()
+    means = world.rewards.tolist()
     models, ends = world.kernel_base.tolist(), world.kernel_weight.tolist()
     reward_models, weights = world.reward_base.tolist(), world.reward_weight.tolist()
     last = world.kernel_base.shape[1] - 1

@@ -41,21 +41,25 @@ def play(agent, least, most, model, state, t, states, pairs, rewards, means):
     For every step it fills in the state s_t, the pair played, the reward R_t and its mean. It ends
     before a reward outside [least, most], which it leaves in `rewards`.
     """
-    for i in range(states.size):
-        if i % AHEAD == 0:
-            draw_noise(model, t, i, states, pairs, rewards)
-        base, u, coin = states[i], pairs[i], rewards[i]
-        pair = act(agent, t, state)
-        if pair < 0:
-            return state, i, NOT_CONVERGED
-        states[i] = state
-        pairs[i] = pair
-        means[i], rewards[i], after = land(model, t, pair, base, u, coin)
-        if not least <= rewards[i] <= most:
-            return state, i, OUT_OF_RANGE
-        observe(agent, t, state, pair, rewards[i], after, model.seen)
-        state = after
-        t += 1
+    done = 0
+    while done < states.size:
+        last = min(done + AHEAD, states.size)
+        draw_noise(model, t, means[done:last], pairs[done:last], rewards[done:last])
+        for i in range(np.uint64(done), np.uint64(last)):
+            spin, u, coin = means[i], pairs[i], rewards[i]
+            pair = act(agent, t, state)
+            if pair < 0:
+                return state, np.int64(i), NOT_CONVERGED
+            states[i] = state
+            pairs[i] = pair
+            means[i], reward, after = land(model, t, pair, spin, u, coin)
+            rewards[i] = reward
+            if not least <= reward <= most:
+                return state, np.int64(i), OUT_OF_RANGE
+            observe(agent, t, state, pair, reward, after, model.seen)
+            state = after
+            t += 1
+        done = last
     return state, states.size, PLAYED
 
 

@@ -9,9 +9,11 @@ rows. A row with n non-zeros becomes n cells; a draw picks a cell uniformly and 
 in the row if the rest of the draw is below the cell's `cut`, else another place. Only states of
 positive probability have cells, so an impossible state cannot be drawn, whatever the rounding.
 Draws and cuts are whole numbers of units of 2**-53, and what is drawn is exact in them. A step
-waits for this look-up, and the cells of a hundred states must not leave the cache: a cell is four
-bytes, the first sixteen bits of its cut and the other place. Only when these bits do not decide,
-once in 65,536 draws, or when a place does not fit, are the cut and the place asked in full.
+waits for this look-up, and the cells of a hundred states must not leave the cache: where no state
+is missing from any row a cell is four bytes, the first sixteen bits of its cut and the other place.
+Only when these bits do not decide, once in 65,536 draws, or when a place does not fit, are the cut
+and the place asked in full. Where states are missing rows are short, and the states of both places
+are fetched before it is known which of them is drawn.
 """
 
 from __future__ import annotations
@@ -31,6 +33,7 @@ _ONE = 2.0**53
 _SHIFT = np.uint64(53 - 16)
 _SIXTEEN = np.uint32(16)
 _PLACES = np.uint32((1 << 16) - 1)
+_FIRST, _SECOND = np.uint64(0), np.uint64(1)
 
 
 class Alias(NamedTuple):
@@ -41,13 +44,13 @@ class Alias(NamedTuple):
     cells: NDArray[np.uint32]  # first bits of the cut, last bits of the other place
     states: NDArray[np.int32]
     cuts: NDArray[np.uint64]
-    places: NDArray[np.int32]  # the other place
+    others: NDArray[np.int32]  # the state of the other place
 
 
 @compiled
 def build(alias, probabilities, shares, stack):
     """Fill the cells of every row; `shares` has room for one, `stack` too."""
-    rows, cuts, places = alias.rows, alias.cuts, alias.places
+    rows, cuts, places = alias.rows, alias.cuts, alias.others  # of places until the end
     for row in range(rows.size - 1):
         first, n = rows[row], rows[row + 1] - rows[row]
         total = 0.0
@@ -77,21 +80,27 @@ def build(alias, probabilities, shares, stack):
             cuts[first + place] = np.uint64(cut)
             bits = np.uint32(np.uint64(cut) >> _SHIFT) << _SIXTEEN
             alias.cells[first + place] = bits | (np.uint32(places[first + place]) & _PLACES)
+        for place in range(n):
+            alias.others[first + place] = alias.states[first + places[first + place]]
 
 
 @inlined
 def draw(alias, row, u):
     """Return the state that u, in units of 2**-53, picks from a row."""
     start = np.uint64(alias.rows[row])
-    n = np.uint64(alias.rows[row + np.uint64(1)]) - start
+    n = np.uint64(alias.rows[row + _SECOND]) - start
     own, rest = split(u, n)
-    cell = alias.cells[start + own]
-    cut, bits = cell >> _SIXTEEN, np.uint32(rest >> _SHIFT)
-    if bits == cut or n > _PLACES:
-        place = own if rest < alias.cuts[start + own] else np.uint64(alias.places[start + own])
-    else:
-        place = own if bits < cut else np.uint64(cell & _PLACES)
-    return np.int64(place) if alias.direct else np.int64(alias.states[start + place])
+    k = start + own
+    cell, bits = alias.cells[k], np.uint32(rest >> _SHIFT)
+    whole = bits == cell >> _SIXTEEN or n > _PLACES
+    if alias.direct:
+        if whole:
+            return np.int64(own) if rest < alias.cuts[k] else np.int64(alias.others[k])
+        return np.int64(own) if bits < cell >> _SIXTEEN else np.int64(cell & _PLACES)
+    state, other = alias.states[k], alias.others[k]
+    if whole:
+        return np.int64(state) if rest < alias.cuts[k] else np.int64(other)
+    return np.int64(state) if bits < cell >> _SIXTEEN else np.int64(other)
 
 
 class Bernoulli(NamedTuple):
@@ -190,36 +199,33 @@ def _spread_out(noise, t, mean, coin):  # noqa: ARG001 - it draws numbers of its
 
 
 @compiled
-def draw_noise(model, t, i, bases, states, coins):
-    """Draw the noise of step i, which is at time t, and of those after it: of AHEAD steps at most.
+def draw_noise(model, t, spins, draws, coins):
+    """Draw the noise of as many steps as there is room for; the first of them is at time t.
 
     It does not depend on what is played, so it goes before the loop that has to wait for it.
     """
-    t += model.ahead - i
-    last = min(i + AHEAD, bases.size)
+    start = np.uint64(t + model.ahead)
     if model.kernel_base.shape[1] > 1:
-        _uniforms(model.base_key, t, i, last, coins)
-    for k in range(i, last):
-        bases[k] = base_at(model, t + k, coins[k])
+        _uniforms(model.base_key, start, spins)
+    _uniforms(model.noise.key, start, coins)
     key = (model.state_key[0], model.state_key[1])
-    for k in range(i, last):
-        states[k] = np.int64(bits(key, t + k, 0))
-    _uniforms(model.noise.key, t, i, last, coins)
+    for k in range(np.uint64(draws.size)):
+        draws[k] = np.int64(bits(key, start + k, _FIRST))
 
 
 @inlined
-def _uniforms(key, t, first, last, out):
+def _uniforms(key, start, out):
     own = (key[0], key[1])  # read once, so that the loop may go eight at a time
-    for k in range(first, last):
-        out[k] = uniform(own, t + k, 0)
+    for k in range(np.uint64(out.size)):
+        out[k] = uniform(own, start + k, _FIRST)
 
 
 @inlined
-def land(model, t, pair, base, u, coin):
+def land(model, t, pair, spin, u, coin):
     """Return (r_t(pair), R_t, s_{t+1}) for the noise of time t."""
     t += model.ahead
     mean = mean_reward(model, t, pair)
-    row = np.uint64(base * model.pairs + pair)
+    row = np.uint64(base_at(model, t, spin) * model.pairs + pair)
     return mean, reward(model.noise, t, mean, coin), draw(model.alias, row, np.uint64(u))
 
 
@@ -227,6 +233,5 @@ def land(model, t, pair, base, u, coin):
 def step(model, t, pair):
     """Return (r_t(pair), R_t, s_{t+1}); t is the time of whoever plays."""
     at = t + model.ahead
-    base = base_at(model, at, uniform(model.base_key, at, 0))
-    u, coin = bits(model.state_key, at, 0), uniform(model.noise.key, at, 0)
-    return land(model, t, pair, base, u, coin)
+    spin, coin = uniform(model.base_key, at, 0), uniform(model.noise.key, at, 0)
+    return land(model, t, pair, spin, bits(model.state_key, at, 0), coin)

@@ -15,6 +15,22 @@ def added(high, low, x):
     return new, low + ((high - (new - back)) + (x - back))
 
 
+@inlined
+def added_less(high, low, x):
+    """Return the same where 0 <= x <= high, with half the operations (Dekker)."""
+    new = high + x
+    return new, low + (x - (new - high))
+
+
+@inlined
+def _all_less(values, high):
+    """Whether every value is in [0, high]: then no sum of them is less than high either."""
+    n = 0
+    for i in range(np.uint64(values.size)):
+        n += (values[i] >= 0.0) & (values[i] <= high)
+    return n == values.size
+
+
 @compiled
 def accumulate(values, total, t, every, out):
     """Add `values` to the running sum `total` (sum and compensation, after Neumaier).
@@ -41,9 +57,14 @@ def accumulate_both(values, others, totals, t, every, out):
     high, low = totals[0, 0], totals[0, 1]
     other_high, other_low = totals[1, 0], totals[1, 1]
     kept, left = 0, _until(t, every)
+    quick = _all_less(values, high) and _all_less(others, other_high)
     for i in range(values.size):
-        high, low = added(high, low, values[i])
-        other_high, other_low = added(other_high, other_low, others[i])
+        if quick:
+            high, low = added_less(high, low, values[i])
+            other_high, other_low = added_less(other_high, other_low, others[i])
+        else:
+            high, low = added(high, low, values[i])
+            other_high, other_low = added(other_high, other_low, others[i])
         left -= 1
         if left == 0:
             out[0, kept] = high + low

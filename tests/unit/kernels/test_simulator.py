@@ -61,15 +61,14 @@ def test_steps_equal_the_definition(schedule, reward_schedule):
 def test_noise_drawn_beforehand_is_that_of_single_steps():
     model = wd.DriftingMDP.blend(MODELS, Weights(0.2, 0.5, 0.3), horizon=1300)
     world = world_of(model, 9, 1, 1300)._replace(ahead=7)
-    n = 1290  # not a multiple of what is drawn at a time
-    bases, draws, coins = np.empty(n, np.int32), np.empty(n, np.int64), np.empty(n)
+    n = 1290
+    spins, draws, coins = np.empty(n), np.empty(n, np.int64), np.empty(n)
     with np.errstate(over="ignore"):
-        for i in range(0, n, kernel.AHEAD):
-            kernel.draw_noise(world, 3 + i, i, bases, draws, coins)
+        kernel.draw_noise(world, 3, spins, draws, coins)
         expected = [literal_word(world.state_key, 10 + i, 0) >> 11 for i in range(n)]
         assert draws.tolist() == expected
         for i in range(0, n, 13):
-            landed = kernel.land(world, 3 + i, 2, bases[i], draws[i], coins[i])
+            landed = kernel.land(world, 3 + i, 2, spins[i], draws[i], coins[i])
             assert landed == kernel.step(world, 3 + i, 2)
 
 

@@ -33,8 +33,8 @@ def literal_draw(table, row, u):
     """Draw with whole numbers of any size: a cell, then its own place or the other one."""
     start, stop = (int(place) for place in table.rows[row : row + 2])
     own, rest = divmod(u * (stop - start), 2**53)
-    place = own if rest < int(table.cuts[start + own]) else int(table.places[start + own])
-    return int(table.states[start + place])
+    states = table.states if rest < int(table.cuts[start + own]) else table.others
+    return int(states[start + own])
 
 
 def law(table, row):
@@ -43,8 +43,8 @@ def law(table, row):
     total: dict[int, Fraction] = {}
     for cell in range(start, stop):
         cut = Fraction(int(table.cuts[cell]), 2**53)
-        for place, share in ((cell, cut), (start + table.places[cell], 1 - cut)):
-            state = int(table.states[place])
+        for states, share in ((table.states, cut), (table.others, 1 - cut)):
+            state = int(states[cell])
             total[state] = total.get(state, Fraction(0)) + share / int(stop - start)
     return {state: float(share) for state, share in total.items() if share}
 
@@ -91,7 +91,7 @@ def test_draws_are_exact_where_they_change():
 def test_rows_longer_than_sixteen_bits():
     rng = np.random.default_rng(2)
     table = tabulate([[0.5, 0.5], rng.dirichlet(np.ones(70_000))])
-    assert table.places.max() > 2**16
+    assert table.others.max() > 2**17
     for u in rng.integers(0, 2**53, 2000).tolist():
         assert simulator.draw(table, np.uint64(1), np.uint64(u)) == literal_draw(table, 1, u)
 
