@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import windage as wd
 from benchmarks.protocol.configurations import Maker
-from windage.agents.multiscale.multiscale import Constants, MultiScale
+from windage.agents.multiscale.learner import Constants
+from windage.agents.multiscale.multiscale import MultiScale
 from windage.agents.multiscale.windows import Weighing
 
 

@@ -14,7 +14,7 @@ from dataclasses import replace
 import windage as wd
 from benchmarks.protocol.configurations import Maker
 from benchmarks.protocol.variants import variant
-from windage.agents.multiscale.multiscale import Constants
+from windage.agents.multiscale.learner import Constants
 from windage.agents.multiscale.windows import Weighing
 
 _TILTED = Weighing(share=1e-3, tilt=0.25, strength=0.0)

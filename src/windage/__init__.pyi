@@ -13,6 +13,7 @@ from windage import simulate as simulate
 from windage import testing as testing
 from windage.adversarial import Exp3P as Exp3P
 from windage.agents.binned import Binned as Binned
+from windage.agents.certainty_equivalent import CertaintyEquivalent as CertaintyEquivalent
 from windage.agents.differential_q import DifferentialQ as DifferentialQ
 from windage.agents.imed_rl import IMEDRL as IMEDRL
 from windage.agents.imed_rl import SWIMEDRL as SWIMEDRL

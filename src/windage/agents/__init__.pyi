@@ -12,6 +12,9 @@ from windage.agents.baselines import MyopicAgent as MyopicAgent  # myopic
 from windage.agents.baselines import OracleAgent as OracleAgent  # oracle
 from windage.agents.baselines import RandomAgent as RandomAgent  # random
 from windage.agents.binned import Binned as Binned
+from windage.agents.certainty_equivalent import (
+    CertaintyEquivalent as CertaintyEquivalent,  # certainty-equivalent
+)
 from windage.agents.differential_q import DifferentialQ as DifferentialQ  # diff-q
 from windage.agents.imed_rl import IMEDRL as IMEDRL  # imed-rl
 from windage.agents.imed_rl import SWIMEDRL as SWIMEDRL  # sw-imed-rl

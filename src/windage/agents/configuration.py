@@ -17,6 +17,7 @@ import numpy as np
 
 from windage.confidence.radii import Radii
 from windage.spaces import StateActions
+from windage.structure import Structure
 
 __all__ = ["AgentOptions", "arguments", "declare", "is_ours", "named", "parameters", "plain"]
 
@@ -156,6 +157,8 @@ def _plain(value: Any) -> Any:
         return {str(name): _plain(part) for name, part in value.items()}
     if isinstance(value, Radii):
         return value.spec()
+    if isinstance(value, Structure):
+        return value.to_dict()
     if isinstance(value, StateActions):
         return {
             "actions": value.counts.tolist(),

@@ -113,7 +113,7 @@ def _act(guarded, t, s):
 @observe.register(GuardedLearner, forceinline=True)
 def _observe(guarded, t, s, p, reward, after, seen):
     observe(guarded.anchor, t, s, p, reward, after, seen)
-    learn(guarded.chooser, p, reward, after)
+    learn(guarded.chooser, p, reward, after, seen)
 
 
 @compiled

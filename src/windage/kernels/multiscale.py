@@ -41,7 +41,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from windage.kernels.evi import rebase
-from windage.kernels.jit import compiled, inlined
+from windage.kernels.jit import compiled, inlined, variants
 from windage.kernels.random import uniform
 from windage.kernels.rollout import act, observe
 from windage.kernels.swucrl2cw import FIRST, GOING_ON, LENGTH, VISITS
@@ -83,15 +83,39 @@ class Estimate(NamedTuple):
     omega: NDArray[np.float64]  # [K] workspace
 
 
-@compiled
+@variants
 def form(estimate):
     """Average the counts and add the bonuses, under the bias of the last plan."""
+
+
+@variants
+def take_in(estimate, p, reward, after, seen):
+    """Learn from one step, its reward in [0, 1]."""
+
+
+@variants
+def open_epoch(estimate):
+    """Say for how many plays the new epoch may last, by what was just formed."""
+
+
+@variants
+def is_full(estimate, p):
+    """Return whether a pair was played in this epoch as often as it may be."""
+
+
+@variants
+def is_vacuous(estimate, p):
+    """Return whether nothing is known of the next states of a pair."""
+
+
+@form.register(Estimate)
+def _form(estimate):
     experts = estimate.experts
     n = np.int64(0)
     for p in range(estimate.pairs.size):
         estimate.pairs[p]["row"] = n
         n = _average(experts, estimate, p, n)
-    payback = _payback(estimate)
+    payback = payback_factor(estimate)
     even, even_square, top = _moments(estimate.u)
     even, even_square = estimate.unseen * even, estimate.unseen * even_square
     for s in range(estimate.u.size):
@@ -184,8 +208,34 @@ def average_law(experts, law, unseen, omega, rows, n):
     return mass, n
 
 
+@take_in.register(Estimate, forceinline=True)
+def _take_in(estimate, p, reward, after, seen):  # noqa: ARG001 - nothing is known of variables
+    estimate.pairs[np.uint64(p)]["plays"] += 1.0
+    take(estimate.experts, p, reward, after)
+
+
+@open_epoch.register(Estimate)
+def _open_epoch(estimate):
+    for p in range(estimate.pairs.size):
+        pair = estimate.pairs[p]
+        pair["plays"] = 0.0
+        known = min(pair["p_mass"] - estimate.unseen, pair["r_mass"] - 2.0)
+        pair["limit"] = max(1.0, known)
+
+
+@is_full.register(Estimate, forceinline=True)
+def _is_full(estimate, p):
+    pair = estimate.pairs[np.uint64(p)]
+    return pair["plays"] >= pair["limit"]
+
+
+@is_vacuous.register(Estimate, forceinline=True)
+def _is_vacuous(estimate, p):
+    return estimate.pairs[p]["entries"] == 0
+
+
 @inlined
-def _payback(estimate):
+def payback_factor(estimate):
     """Return how many steps are left to profit over how many the world remembers, within limits."""
     if estimate.payback == 0.0:
         return 1.0
@@ -211,18 +261,23 @@ def _moments(u):
 
 
 @inlined
+def wilson(mean, variance, v, m):
+    """Return by how much Wilson's upper bound, sqrt(v) deviations up, is above the mean."""
+    root = math.sqrt(variance / m + v / (4.0 * m * m))
+    return (mean + v / (2.0 * m) + math.sqrt(v) * root) / (1.0 + v / m) - mean
+
+
+@inlined
 def _add_bonus(estimate, p, p_mass, r_mass, even, even_square, top):
     """Say how much more than is known a pair may be worth; `even` and its like are times mu."""
     pair = estimate.pairs[p]
     q, m = pair["mean"], pair["r_mass"] + 1.0
     c = estimate.exploration * pair["factor"]
     v = c * c * math.log(1.0 + r_mass / pair["r_mass"])
-    spread = math.sqrt(v)
     if estimate.gaussian:
-        of_reward = spread * math.sqrt(q * (1.0 - q) / m)
+        of_reward = math.sqrt(v) * math.sqrt(q * (1.0 - q) / m)
     else:
-        root = math.sqrt(q * (1.0 - q) / m + v / (4.0 * m * m))
-        of_reward = (q + v / (2.0 * m) + spread * root) / (1.0 + v / m) - q
+        of_reward = wilson(q, q * (1.0 - q), v, m)
     mean, square = even, even_square
     for i in range(pair["row"], pair["row"] + pair["entries"]):
         entry = estimate.rows[np.uint64(i)]
@@ -341,8 +396,7 @@ def is_over(learner, t, s):
     epoch = learner.epoch[0]
     if epoch["number"] == 0:
         return FIRST
-    pair = learner.estimate.pairs[np.uint64(learner.policy[np.uint64(s)])]
-    if pair["plays"] >= pair["limit"]:
+    if is_full(learner.estimate, learner.policy[np.uint64(s)]):
         return VISITS
     return LENGTH if t - epoch["start"] > epoch["before"] else GOING_ON
 
@@ -355,15 +409,11 @@ def replan(learner, t, reason):
         for p in range(estimate.pairs.size):
             draw = uniform(learner.key, t, p)
             estimate.pairs[p]["factor"] = 1.0 + learner.spread * (2.0 * draw - 1.0)
-            estimate.pairs[p]["plays"] = 0.0
     form(estimate)
     improve(estimate, learner.policy, learner.swept, learner.answer)
     epoch["planned"] = t
     if reason != GOING_ON:
-        for p in range(estimate.pairs.size):
-            pair = estimate.pairs[p]
-            known = min(pair["p_mass"] - estimate.unseen, pair["r_mass"] - 2.0)
-            pair["limit"] = max(1.0, known)
+        open_epoch(estimate)
         _turn_page(learner, t, reason)
     if t >= epoch["sample_due"]:
         _sample_weights(learner, t)
@@ -389,7 +439,7 @@ def _turn_page(learner, t, reason):
     row["span"] = learner.answer[0]["span"]
     unseen = 0
     for p in range(learner.estimate.pairs.size):
-        unseen += learner.estimate.pairs[p]["entries"] == 0
+        unseen += is_vacuous(learner.estimate, p)
     row["vacuous"] = unseen / learner.estimate.pairs.size
 
 
@@ -431,11 +481,10 @@ def prepare(learner, t, s):
 
 
 @inlined
-def learn(learner, p, reward, after):
+def learn(learner, p, reward, after, seen):
     """Take in one step."""
-    learner.estimate.pairs[np.uint64(p)]["plays"] += 1.0
     scaled = (reward - learner.low) / (learner.high - learner.low)
-    take(learner.estimate.experts, p, scaled, after)
+    take_in(learner.estimate, p, scaled, after, seen)
 
 
 @act.register(MultiScaleLearner, forceinline=True)
@@ -446,4 +495,4 @@ def _act(learner, t, s):
 
 @observe.register(MultiScaleLearner, forceinline=True)
 def _observe(learner, t, s, p, reward, after, seen):  # noqa: ARG001 - a pair has its state
-    learn(learner, p, reward, after)
+    learn(learner, p, reward, after, seen)

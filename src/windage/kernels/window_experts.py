@@ -247,11 +247,11 @@ def predict_reward(experts, pair, reward, chances):
 
 
 @inlined
-def score_past_of_outcome(experts, law, recent, hits, seen):
-    """Weigh the forgotten past of a law; `hits` of `recent` samples, `seen` of all, are alike."""
+def score_past_of_outcome(experts, law, mean, recent, hits, seen):
+    """Weigh the forgotten past of a law; `hits` of `recent`, `seen` of all, are alike."""
     i = np.uint64(law)
     ever = experts.visits[i, np.uint64(experts.windows.size - 1)]
-    without, counted = estimates(experts.strength, 1.0, experts.even[i], recent, hits, ever, seen)
+    without, counted = estimates(experts.strength, 1.0, mean, recent, hits, ever, seen)
     weigh_past(experts.of_laws, law, without, counted, experts.share)
 
 
@@ -309,7 +309,7 @@ def score(experts, pair, cell, reward):
         share_out(experts, rewards, p, k, total_r, total_pr, even_share)
     if experts.strength > 0.0:
         seen = np.float64(experts.cells.counts[c, np.uint64(K - 1)])
-        score_past_of_outcome(experts, pair, recent / mass, hits / mass, seen)
+        score_past_of_outcome(experts, pair, even, recent / mass, hits / mass, seen)
         score_past_of_reward(experts, pair, reward, recent_r / mass_r, hits_r / mass_r)
 
 
@@ -336,6 +336,41 @@ def count(experts, pair, cell, reward):
     new["reward"] = reward
     new["pair"] = pair
     new["cell"] = cell
+    experts.clock[0]["taken"] = taken + 1
+
+
+@inlined
+def count_step(experts, cells, pair, reward):
+    """`count` for a step with several samples, of the laws of these cells, or none."""
+    p, taken, K = np.uint64(pair), experts.clock[0]["taken"], experts.windows.size
+    mask, learned = np.uint64(experts.ring.size - 1), experts.tried.shape[0] > 0
+    for k in range(np.uint64(K)):
+        for f in range(cells.size):
+            if cells[f] != NONE:
+                c = np.uint64(cells[f])
+                experts.cells.counts[c, k] += 1
+                experts.visits[np.uint64(experts.cells.law[c]), k] += 1.0
+        if learned:
+            experts.tried[p, k] += 1.0
+            experts.sums[p, k] += reward
+    for k in range(np.uint64(K - 1)):
+        if taken < experts.windows[k]:
+            break
+        slot = np.uint64(taken - experts.windows[k]) & mask
+        for f in range(cells.size):
+            if experts.shown[slot, f] != NONE:
+                c = np.uint64(experts.shown[slot, f])
+                experts.cells.counts[c, k] -= 1
+                experts.visits[np.uint64(experts.cells.law[c]), k] -= 1.0
+        if learned:
+            left = np.uint64(experts.ring[slot]["pair"])
+            experts.tried[left, k] -= 1.0
+            experts.sums[left, k] -= experts.ring[slot]["reward"]
+    slot = np.uint64(taken) & mask
+    experts.ring[slot]["reward"] = reward
+    experts.ring[slot]["pair"] = pair
+    for f in range(cells.size):
+        experts.shown[slot, f] = cells[f]
     experts.clock[0]["taken"] = taken + 1
 
 

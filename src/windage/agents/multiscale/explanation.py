@@ -14,6 +14,7 @@ from windage.errors import CallOrderError
 from windage.validation import as_choice
 
 if TYPE_CHECKING:
+    from windage.agents.multiscale.structured import StructuredState
     from windage.agents.multiscale.windows import WindowExperts
     from windage.kernels.multiscale import MultiScaleLearner
 
@@ -22,7 +23,9 @@ __all__ = [
     "Forgetting",
     "GuardedExplanation",
     "MultiScaleExplanation",
+    "StructuredExplanation",
     "explained",
+    "explained_by_law",
 ]
 
 
@@ -128,6 +131,118 @@ class MultiScaleExplanation:
 
 
 @dataclass(frozen=True)
+class BelievedLaw:
+    """What is believed of the law of a variable.
+
+    `samples` says how many samples it rests on, `memory` how many of the last steps count.
+    """
+
+    name: str
+    label: object
+    outcomes: tuple[int | float | str, ...]
+    probabilities: tuple[float, ...]
+    samples: float
+    memory: float
+
+    @property
+    def mean(self) -> float | None:
+        """The mean outcome; None if outcomes are words."""
+        if isinstance(self.outcomes[0], str):
+            return None
+        both = zip(self.outcomes, self.probabilities, strict=True)
+        return float(sum(float(o) * p for o, p in both))
+
+    def __str__(self) -> str:
+        group = "" if self.label is None else f" [{self.label}]"
+        if self.mean is None:
+            outcome, chance = max(
+                zip(self.outcomes, self.probabilities, strict=True), key=lambda both: both[1]
+            )
+            what = f"{outcome} with probability {chance:.2f}"
+        else:
+            what = f"mean {self.mean:.3g}"
+        steps = "step" if round(self.samples) == 1 else "steps"
+        return f"{self.name}{group}: {what} from an effective {self.samples:.0f} {steps}"
+
+
+@dataclass(frozen=True)
+class KnownAction:
+    """One action of the state that was asked about, under the believed laws.
+
+    `value` = `mean_reward` + `hope` + `expected`, as in `BelievedAction`.
+    """
+
+    action: int
+    name: str
+    mean_reward: float
+    hope: float
+    expected: float
+    value: float
+    chosen: bool
+
+    @property
+    def known_value(self) -> float:
+        """What it is worth without hope."""
+        return self.value - self.hope
+
+
+@dataclass(frozen=True)
+class StructuredExplanation:
+    """The laws a state depends on, as they are believed now, and what they make of its actions.
+
+    Attributes
+    ----------
+    laws
+        Of the variables that the actions of the state involve.
+    actions
+        All actions, under the bias of the last plan.
+    """
+
+    state: int
+    state_name: str
+    epoch: int
+    start: int
+    gain: float
+    laws: tuple[BelievedLaw, ...]
+    actions: tuple[KnownAction, ...]
+
+    @property
+    def reason(self) -> str:
+        """Why the chosen action is played, in words."""
+        played = next(a for a in self.actions if a.chosen)
+        others = [a for a in self.actions if not a.chosen]
+        if not others:
+            return f"{played.name}: there is no other action"
+        next_best = max(others, key=lambda a: a.known_value)
+        ahead = played.known_value - next_best.known_value
+        if ahead >= 0.0:
+            return f"{played.name} because it is worth {ahead:.3g} more than {next_best.name}"
+        if played.value >= max(a.value for a in others):
+            return (
+                f"{played.name} is tried: {next_best.name} is worth {-ahead:.3g} more by what is "
+                f"known, but {played.name} may be worth {played.hope - next_best.hope:.3g} more "
+                "than is known"
+            )
+        return f"{played.name} was the best when last planned; what was seen since speaks against"
+
+    def __str__(self) -> str:
+        head = (
+            f"{self.state_name}: epoch {self.epoch}, since t = {self.start}; "
+            f"planned gain {self.gain:.4g}"
+        )
+        names = [f"{a.name}{' *' if a.chosen else ''}" for a in self.actions]
+        wide = max(6, *map(len, names))
+        lines = [
+            f"{name:{wide}} {a.mean_reward:10.3f} {a.hope:7.3f} {a.expected:9.3f} {a.value:9.3f}"
+            for name, a in zip(names, self.actions, strict=True)
+        ]
+        columns = f"{'action':{wide}}       mean    hope  expected     value"
+        laws = "; ".join(map(str, self.laws))
+        why = f"* {laws}; {self.reason}" if laws else f"* {self.reason}"
+        return "\n".join([head, columns, *lines, why])
+
+
+@dataclass(frozen=True)
 class GuardedExplanation:
     """Why a guarded learner plays what it does.
 
@@ -205,4 +320,64 @@ def explained(
         start=epoch.start,
         gain=epoch.gain,
         actions=tuple(found),
+    )
+
+
+def explained_by_law(
+    learner: StructuredState, state: int, epoch: Episode | None
+) -> StructuredExplanation:
+    """Return what is believed of the laws of a state now; nothing that decides is changed."""
+    from windage.kernels.multiscale import form, value
+
+    if epoch is None:
+        raise CallOrderError(
+            "nothing has been planned yet", field="explain", fix="call act(s) first"
+        )
+    structure, kernel, estimate = learner.structure, learner.kernel, learner.estimate
+    space, low, width = learner.space, kernel.low, kernel.high - kernel.low
+    fitted = estimate.q.copy()  # the next fit goes on from it; all else is a workspace
+    form(estimate)
+    believed, known = estimate.q.copy(), estimate.known
+    estimate.q[:] = fitted
+    first, last = space.offsets[state : state + 2]
+    memory = learner.experts.reach(learner.experts.kernel.of_laws)
+    laws = []
+    for law in np.unique(known.law_of[first:last]):
+        if law < 0:
+            continue
+        variable, label = structure.laws[law]
+        laws.append(
+            BelievedLaw(
+                name=structure.variables[variable].name,
+                label=label,
+                outcomes=structure.variables[variable].outcomes,
+                probabilities=tuple(
+                    believed[known.outcomes[law] : known.outcomes[law + 1]].tolist()
+                ),
+                samples=float(estimate.laws[law]["mass"]) - estimate.prior,
+                memory=float(memory[law]),
+            )
+        )
+    actions = []
+    for p in range(first, last):
+        pair, worth = estimate.pairs[p], float(value(estimate, p, 0.0))
+        actions.append(
+            KnownAction(
+                action=p - int(first),
+                name=space.action_name(state, p - int(first)),
+                mean_reward=low + width * float(pair["mean"]),
+                hope=width * float(pair["bonus"]),
+                expected=width * (worth - float(pair["reward"])),
+                value=low + width * worth,
+                chosen=p == int(kernel.policy[state]),
+            )
+        )
+    return StructuredExplanation(
+        state=state,
+        state_name=space.state_name(state),
+        epoch=int(kernel.epoch["number"][0]),
+        start=epoch.start,
+        gain=epoch.gain,
+        laws=tuple(laws),
+        actions=tuple(actions),
     )
