@@ -55,6 +55,7 @@ from windage.kernels.window_experts import (
     score_past_of_reward,
 )
 
+ROUNDING = 1e-9  # a law known from three samples may say 3 + 1e-16
 TO_SCORE, TO_PLAN = 2, 20  # rounds of a fit to intervals
 MOST = 2**31 - 1
 SAME = 1e-9  # rewards in [0, 1] that differ by less are told apart by nobody
@@ -444,7 +445,7 @@ def _is_full(estimate, p):
     for f in range(known.law_of.shape[1]):
         if known.hoped[p, f]:
             record = estimate.laws[known.law_of[p, f]]
-            if record["plays"] >= record["limit"]:
+            if record["plays"] >= record["limit"] - ROUNDING:
                 return True
     return False
 
