@@ -29,8 +29,8 @@ class Twin:
     """
 
     def __init__(
-        self, pairs, laws, sizes, land, g, horizon, seed, low, high, always=(), stream="multi-scale",
-        c=0.65, alpha=2e-3, m=32.0, mu=0.5, h=1,
+        self, pairs, laws, sizes, land, g, horizon, seed, low, high, always=(),
+        stream="multi-scale", c=0.65, alpha=2e-3, m=32.0, mu=0.5, h=1,
     ):  # fmt: skip
         self.pairs, self.laws_at, self.sizes, self.land, self.g = pairs, laws, sizes, land, g
         self.T, self.c, self.alpha, self.m, self.mu, self.h = horizon, c, alpha, m, mu, h
@@ -161,7 +161,9 @@ class Twin:
     def act(self, s):
         fresh = self.started is None or self.t - self.started > self.before
         if not fresh:
-            fresh = any(self.used[law] >= self.limit[law] - 1e-9 for law in self.hoped(self.policy[s]))
+            fresh = any(
+                self.used[law] >= self.limit[law] - 1e-9 for law in self.hoped(self.policy[s])
+            )
         if fresh or self.t - self.planned >= self.h:
             self.replan(fresh)
         return self.policy[s]

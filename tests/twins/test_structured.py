@@ -108,7 +108,9 @@ def structure_of(case):
     names = ("demand", "refill") if len(case.outcomes) == 2 else ("demand",)
     variables = [
         Exogenous(name, outcomes, group=lambda s, a, f=f: case.labels(s, a)[f], seen=seen)
-        for f, (name, outcomes, seen) in enumerate(zip(names, case.outcomes, case.seen, strict=True))
+        for f, (name, outcomes, seen) in enumerate(
+            zip(names, case.outcomes, case.seen, strict=True)
+        )
     ]
     reward = case.g
     return Structure(case.space, variables, next_state=case.land, reward=reward)

@@ -21,7 +21,14 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from windage.agents.configuration import arguments, declare, is_ours, named, plain
+from windage.agents.configuration import (
+    arguments,
+    declare,
+    is_ours,
+    named,
+    parameters,
+    plain,
+)
 from windage.agents.state import Blob, pack, take_back, unpack
 from windage.confidence.tuning import Budgets, is_left_open
 from windage.errors import (
@@ -181,6 +188,12 @@ class Agent(ABC):
 
     def __new__(cls, *positional: Any, **given: Any) -> Self:
         """Keep the arguments for the configuration; `__init__` checks them."""
+        if "structure" in given and "structure" not in parameters(cls) and is_ours(cls):
+            raise InputError(
+                f"{cls.__name__} learns no laws, and has no use for what is known of them",
+                field="structure",
+                fix="give it to MultiScale, CertaintyEquivalent, SWPSRL or PSRL",
+            )
         self = super().__new__(cls)
         self._given = given | named(cls, positional) if len(positional) > 1 else given
         return self

@@ -1,0 +1,311 @@
+"""Learners that are told a structure: what they take in, keep, refuse and say."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import windage as wd
+from tests.twins.test_structured import (
+    Auction,
+    Inferred,
+    Learned,
+    Sales,
+    Shelf,
+    Weekday,
+    as_seen,
+    structure_of,
+    told,
+    twin_of,
+    world,
+)
+from windage.errors import CallOrderError, InputError, StateError
+from windage.structure import Exogenous, Structure
+
+CASES = [Shelf, Sales, Weekday, Auction, Learned, Inferred]
+MAKERS = {
+    "multi-scale": lambda known, T, **o: wd.MultiScale(
+        known.space, horizon=T, structure=known, **o
+    ),
+    "certainty-equivalent": lambda known, T, **o: wd.CertaintyEquivalent(
+        known.space, horizon=T, structure=known, window=20, bonus=0.65, **o
+    ),
+}
+
+
+class Days:
+    """A world of one of the twin's cases, one step after another."""
+
+    def __init__(self, case, T, seed=0):
+        self.case, self.known = case, structure_of(case)
+        twin, self.laws = twin_of(case, self.known, T, seed)
+        self.step = world(case, twin.sizes, self.laws, seed, T)
+        self.s, self.t = 0, 0
+
+    def after(self, a):
+        """What a step led to: reward, next state, what is seen."""
+        outcomes, reward, after = self.step(self.t, self.s, a)
+        seen = as_seen(self.case, self.known, told(self.case, self.s, a, outcomes))
+        self.s, self.t = after, self.t + 1
+        return reward, after, seen
+
+    def play(self, agent, steps):
+        actions = []
+        for _ in range(steps):
+            s = self.s
+            actions.append(agent.act(s))
+            agent.observe(s, actions[-1], *self.after(actions[-1]))
+        return actions
+
+
+@pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
+@pytest.mark.parametrize("case", CASES)
+def test_saved_anywhere_it_goes_on_as_if_it_had_never_stopped(case, make):
+    T = 70
+    days, again = Days(case, T), Days(case, T)
+    agent, twin = make(days.known, T, seed=5), make(again.known, T, seed=5)
+    actions = days.play(agent, T)
+    found = []
+    for _ in range(T):
+        found += again.play(twin, 1)
+        twin = type(twin).from_state(twin.state())
+    assert found == actions
+    assert twin.state() == agent.state()
+    assert len(set(actions)) > 1
+    assert wd.agents.restore(agent.state()).structure.same(days.known)
+
+
+@pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
+@pytest.mark.parametrize("case", CASES)
+def test_explaining_changes_nothing(case, make):
+    T = 40
+    days, again = Days(case, T), Days(case, T)
+    agent, silent = make(days.known, T), make(again.known, T)
+    with pytest.raises(CallOrderError, match="nothing has been planned"):
+        agent.explain(0)
+    for _ in range(T):
+        s = days.s
+        a = agent.act(s)
+        before = agent.state()
+        told_of = agent.explain(s)
+        assert agent.state() == before
+        assert [x.chosen for x in told_of.actions].index(True) == a
+        agent.observe(s, a, *days.after(a))
+        assert again.play(silent, 1) == [a]
+    assert agent.state() == silent.state()
+
+
+class TestWhatItSays:
+    def learned(self, T=60, **options):
+        days = Days(Shelf, T)
+        agent = wd.MultiScale(days.known.space, horizon=T, structure=days.known, **options)
+        for _ in range(40):  # demand is always 3
+            s = days.s
+            a = agent.act(s)
+            after = max(s + a - 3, 0)
+            agent.observe(s, a, Shelf.g(s, a, 3), after, seen={"demand": 3})
+            days.s = after
+        agent.act(days.s)
+        return agent, days
+
+    def test_of_the_law_of_demand(self):
+        agent, days = self.learned()
+        why = agent.explain(days.s)
+        (law,) = why.laws
+        assert (law.name, law.label, law.outcomes) == ("demand", "all", (0, 1, 2, 3, 4))
+        # every window saw one outcome only, and half a sample is spread over five
+        n = law.samples
+        assert 30 < n < 40
+        assert law.probabilities[3] == pytest.approx((n + 0.1) / (n + 0.5))
+        assert law.mean == pytest.approx((3 * n + 0.1 * 10) / (n + 0.5))
+        assert str(law) == f"demand [all]: mean 2.99 from an effective {n:.0f} steps"
+        assert 8 <= law.memory <= 40
+        assert f"* {law}; " in str(why)
+        assert " because it is worth " in why.reason
+        assert [action.hope for action in why.actions] == [0.0] * len(why.actions)
+
+    def test_of_words(self):
+        space = wd.StateActions([2])
+        weather = Exogenous("weather", ["dry", "wet"])
+        known = Structure(
+            space, [weather], next_state=lambda s, a, w: 0,
+            reward=lambda s, a, w: float((w == "wet") == (a == 1)),
+        )  # fmt: skip
+        agent = wd.MultiScale(space, horizon=10, structure=known)
+        agent.act(0)
+        agent.observe(0, 0, 1.0, 0, seen={"weather": "dry"})
+        agent.act(0)
+        assert str(agent.explain(0).laws[0]) == (
+            "weather: dry with probability 0.83 from an effective 1 step"
+        )
+
+    def test_of_forgetting(self):
+        agent, days = self.learned()
+        weights = agent.forgetting()
+        assert weights.windows == (8, 16, 32, 60)
+        assert np.array_equal(weights.transitions, weights.rewards)  # known rewards need none
+        (law,) = agent.explain(days.s).laws
+        assert agent.in_memory.tolist() == [round(law.samples)] * agent.space.n_pairs
+        assert agent.memory().shape == (2, agent.space.n_pairs)
+
+    def test_of_pairs_that_involve_nothing(self):
+        days = Days(Auction, 60)
+        agent = wd.MultiScale(days.known.space, horizon=60, structure=days.known)
+        days.play(agent, 60)
+        bids = agent.space.action_of
+        of_refill = agent.in_memory[bids == 0]  # all they know of
+        assert np.unique(of_refill).size == 1
+        assert (agent.in_memory[bids > 0] < of_refill[0]).all()
+        assert agent.in_memory[bids > 0].max() > 0
+
+
+class TestThePast:
+    @pytest.mark.parametrize("case", CASES)
+    def test_is_learned_like_any_other(self, case):
+        """Windows, weights and counts are those of an agent that lived through it."""
+        T = 50
+        days, again = Days(case, T), Days(case, T)
+        lived = wd.MultiScale(days.known.space, horizon=2 * T, structure=days.known)
+        agent = wd.MultiScale(days.known.space, horizon=2 * T, structure=days.known)
+        for _ in range(T):
+            s = days.s
+            a = lived.act(s)
+            lived.observe(s, a, *days.after(a))
+            agent.preload(s, a, *again.after(a))
+        assert agent.preloaded == T
+        mine, its = (x._learner_state.saved()[1] for x in (agent, lived))
+        for name in mine:
+            if name.startswith("experts.") and name != "experts.clock":
+                assert np.array_equal(mine[name], its[name]), name
+        agent.act(0)
+        with pytest.raises(CallOrderError, match="has started to act"):
+            agent.preload(0, 0, 0.0, 0, {"demand": 1})
+        assert agent.t == 1
+
+    def test_is_checked(self):
+        known = structure_of(Shelf)
+        agent = wd.MultiScale(known.space, horizon=9, structure=known)
+        before = agent.state()
+        with pytest.raises(InputError, match="'demand'.*9 is no outcome"):
+            agent.preload(0, 1, Shelf.g(0, 1, 1), 0, {"demand": 9})
+        assert agent.state() == before
+
+
+SHELF = (3, 2, Shelf.g(3, 2, 1), 4)
+SOLD = (0, 1, Shelf.g(0, 1, 1), 0)
+
+
+class TestBadInput:
+    @pytest.mark.parametrize(
+        ("case", "step", "seen", "message"),
+        [
+            (Shelf, SHELF, {"demand": 9}, r"seen\['demand'\]: 9 is no outcome of 'demand'"),
+            (Shelf, SHELF, {"demand": True}, "True is no outcome"),
+            (Shelf, SHELF, {"demnd": 1}, "did you mean 'demand'"),
+            (Shelf, SOLD, {}, r"seen\['demand'\] at s=0, a=1: it was not said"),
+            (Shelf, SHELF, 1, "does not say which variable"),
+            (Shelf, SHELF, {"demand": (1, 2)}, "which is seen exactly"),
+            (Shelf, SHELF, {"demand": 2}, r"demand = 2 leads to s=3, and s_next is s=4"),
+            (Sales, SHELF, {"demand": (2, 1)}, "empty interval: 2 comes after 1"),
+            (Sales, SHELF, {"demand": (1, 2, 3)}, "is no interval"),
+            (Sales, SHELF, {"demand": (2, 4)}, r"demand = \(2, 4\) leads to s=1 or s=2 or s=3"),
+            (Sales, (0, 1, 0.0, 0), {"demand": ()}, "is no interval"),
+            (Auction, (2, 0, 0.0, 2), {"demand": 1, "refill": 0}, "not involved here"),
+            (Auction, (3, 1, 0.7, 3), {"refill": 1}, r"seen\['demand'\]"),
+        ],
+    )
+    def test_changes_nothing(self, case, step, seen, message):
+        known = structure_of(case)
+        agent = wd.MultiScale(known.space, horizon=9, structure=known)
+        agent.act(step[0])
+        before = agent.state()
+        with pytest.raises(InputError, match=message):
+            agent.observe(*step, seen)
+        assert agent.state() == before
+
+    def test_what_is_unambiguous_need_not_be_said(self):
+        """What is left says what the demand was, unless nothing is left."""
+        known = structure_of(Sales)
+        told, silent = (wd.MultiScale(known.space, horizon=9, structure=known) for _ in range(2))
+        steps = [(3, 2, 1, {"demand": 1}), (3, 2, 4, {"demand": 4}), (1, 1, 3, {"demand": (2, 4)})]
+        for s, a, d, seen in steps:
+            for agent, shown in ((told, seen), (silent, None)):
+                agent.act(s)
+                agent.observe(s, a, Sales.g(s, a, d), max(s + a - d, 0), shown)
+        assert told.state() == silent.state()
+
+    def test_rewards_may_be_off_by_a_rounding(self):
+        known = structure_of(Shelf)
+        agent = wd.MultiScale(known.space, horizon=9, structure=known)
+        low, _ = agent.reward_range
+        assert agent.reward_range == known.reward_range
+        agent.act(0)
+        agent.observe(0, 6, low - 1e-13, 6, {"demand": 0})
+        agent.act(0)
+        with pytest.raises(InputError, match="reward"):
+            agent.observe(0, 6, low - 1e-3, 6, {"demand": 0})
+
+    def test_structures_of_another_space(self):
+        known = structure_of(Shelf)
+        with pytest.raises(InputError, match="structure: it is of"):
+            wd.MultiScale(wd.StateActions([2, 2]), horizon=9, structure=known)
+        with pytest.raises(InputError, match="structure: 3 is no Structure"):
+            wd.MultiScale(known.space, horizon=9, structure=3)
+
+    def test_damaged_states(self):
+        days = Days(Sales, 30)
+        agent = wd.MultiScale(days.known.space, horizon=30, structure=days.known)
+        days.play(agent, 20)
+        for name, change in (
+            ("law", lambda x: x - x),
+            ("fits", lambda x: x * 2),
+            ("law.limit", lambda x: x - 1000),
+            ("experts.ring_cell", lambda x: x + 1000),
+            ("experts.ring_pair", lambda x: x - 1000),
+            ("experts.laws", lambda x: x * 0),
+            ("experts.discarded", lambda x: x + 1),
+            ("experts.cell_count", lambda x: x + 1),
+        ):
+            blob = wd.agents.state.unpack(agent.state())
+            blob.arrays[name] = change(blob.arrays[name])
+            with pytest.raises(StateError, match="impossible"):
+                wd.MultiScale.from_state(wd.agents.state.pack(blob))
+
+
+def test_learners_of_rows_refuse_a_structure():
+    known = structure_of(Shelf)
+    for kind in (wd.UCRL2, wd.BORL, wd.MultiScaleGuarded, wd.SWUCRL2CW):
+        with pytest.raises(InputError, match=r"structure: .* learns no laws.*MultiScale"):
+            kind(known.space, horizon=9, structure=known)
+
+
+def test_certainty_equivalence_is_the_law_of_the_last_window():
+    """The best policy of the law that was counted by hand, found by the library's solver."""
+    T, W = 60, 15
+    days = Days(Shelf, T)
+    agent = wd.CertaintyEquivalent(days.known.space, horizon=T, structure=days.known, window=W)
+    demands = []
+    for t in range(T):
+        s = days.s
+        a = agent.act(s)
+        if t > W:
+            recent = np.bincount(demands[-W:], minlength=5)
+            q = (recent + 0.1) / (W + 0.5)
+            (law,) = agent.explain(s).laws
+            np.testing.assert_allclose(law.probabilities, q, rtol=1e-12)
+            assert law.samples == pytest.approx(W)
+            space = days.known.space
+            pairs = np.column_stack([space.state_of, space.action_of]).tolist()
+            rewards = [sum(q[d] * Shelf.g(*pair, d) for d in range(5)) for pair in pairs]
+            rows = np.zeros((len(pairs), 7))
+            for p, pair in enumerate(pairs):
+                for d in range(5):
+                    rows[p, Shelf.land(*pair, d)] += q[d]
+            low, high = days.known.reward_range
+            unit = (np.array(rewards) - low) / (high - low)
+            worth = unit + rows @ wd.MDP(space, unit, rows).solve().bias
+            here = slice(*space.offsets[s : s + 2])
+            assert worth[here][a] >= worth[here].max() - 0.02  # plans stop at a span of .01
+        reward, after, seen = days.after(a)
+        demands.append(seen["demand"])
+        agent.observe(s, a, reward, after, seen)
