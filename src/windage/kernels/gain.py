@@ -196,8 +196,6 @@ def policy_iteration(offsets, rewards, transitions, limit, policy, bias, matrix,
             lower = _lowest_on_closed_class(
                 transitions, policy, order[0], floor, marks[1], marks[2]
             )
-            for s in range(n):
-                bias[s] -= low
             return SETTLED, count, gain, lower, upper
     return UNSETTLED, limit, gain, -np.inf, np.inf
 

@@ -18,7 +18,9 @@ pairs by M times their loss; the least M that is enough is taken.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -54,6 +56,9 @@ class Solution:
     bias
         The vector h of the certificate, its least entry 0. With `gains` it solves the policy's
         own equation g + h = r + P h; found by sweeps (`method` says so), only up to `tol`.
+    parts
+        `parts[k, s]`, whose exact sum over k is h up to a constant: one row, or more where the
+        digits of a double a state would not close the bracket.
     policy
         The action of each state, an index within A_s.
     method
@@ -70,6 +75,7 @@ class Solution:
     policy: Ints
     method: str
     iterations: int
+    parts: Floats
 
 
 class Bracket(NamedTuple):
@@ -97,6 +103,8 @@ def certify(
 ) -> Bracket:
     """Return the bracket of the largest gain that a bias and a policy prove, however found.
 
+    `bias` is h[s], or h[k, s] to be summed over k without rounding, as the `parts` of a solution.
+
     >>> space = StateActions([2])
     >>> lower, upper, _ = certify(space, [0.25, 0.5], [[1.0], [1.0]], bias=[0.0], policy=[0])
     >>> round(lower, 9), round(upper, 9)
@@ -104,7 +112,7 @@ def certify(
     """
     model = checked(space, rewards, transitions)
     h = floats(bias, "bias")
-    if h.shape != (space.n_states,) or not np.isfinite(h).all():
+    if h.shape[-1:] != (space.n_states,) or h.ndim > 2 or not (np.abs(h) < 1e290).all():
         raise InputError(
             f"is not one finite number a state (shape {h.shape})", field="bias", fix="pass h[s]"
         )
@@ -157,12 +165,42 @@ def bracket_of(model: Model, bias: Floats, pairs: Ints) -> Bracket:
 
 
 def residuals(model: Model, bias: Floats) -> tuple[Floats, Floats]:
-    """Return the residuals of all pairs, and bounds of their rounding errors."""
+    """Return the residuals of all pairs, and bounds of their rounding errors.
+
+    A bias h[k, s] is summed over k; its products and sums are exact too, and rounded at the end.
+    """
     from windage.kernels.gain import residuals
 
+    if bias.ndim == 2:
+        return _exact_residuals(model, bias)
     values, noise = np.empty(model.rewards.size), np.empty(model.rewards.size)
     residuals(model.space.offsets, *cells(model), model.rewards, bias, values, noise)
     return values, noise
+
+
+def _exact_residuals(model: Model, bias: Floats) -> tuple[Floats, Floats]:
+    starts, states, p = cells(model)
+    here = np.repeat(model.space.state_of, np.diff(starts))
+    moves = np.where(states == here, 0.0, p)
+    terms = [product for h in bias for x in (h[states], -h[here]) for product in _product(moves, x)]
+    table = np.stack(terms, axis=1)
+    ends = pairwise(starts.tolist())
+    up = np.array([math.fsum(table[a:b].ravel().tolist()) / math.fsum(p[a:b]) for a, b in ends])
+    # fsum rounds once, but p * h may fall below the smallest double: 1e-200 is far above that
+    return model.rewards + up, 2.0**-50 * (np.abs(model.rewards) + np.abs(up)) + 1e-200
+
+
+def _product(a: Floats, b: Floats) -> tuple[Floats, Floats]:
+    """Return two doubles whose sum is a b, exactly (Dekker 1971)."""
+    (a0, a1), (b0, b1) = _halves(a), _halves(b)
+    product = a * b
+    return product, ((a0 * b0 - product) + a0 * b1 + a1 * b0) + a1 * b1
+
+
+def _halves(a: Floats) -> tuple[Floats, Floats]:
+    big = 134217729.0 * a  # 2^27 + 1
+    high = big - (big - a)
+    return high, a - high
 
 
 def cells(model: Model) -> tuple[Ints, NDArray[np.int32], Floats]:
@@ -214,8 +252,12 @@ def solution(
     bracket: Bracket,
     count: int,
 ) -> Solution:
+    parts = np.atleast_2d(bias)
+    if len(parts) > 1:
+        bias = np.array([math.fsum(column) for column in parts.T.tolist()])
     bias, policy = bias - bias.min(), pairs - space.offsets[:-1]
-    for array in (gains, bias, policy):
+    for array in (gains, bias, policy, parts):
         array.flags.writeable = False
-    gain = min(max(float(gains.max()), bracket.lower), bracket.upper)
-    return Solution(gain, gains, bracket.lower, bracket.upper, bias, policy, method, count)
+    lower, upper, _ = bracket
+    gain = min(max(float(gains.max()), lower), upper)
+    return Solution(gain, gains, lower, upper, bias, policy, method, count, parts)

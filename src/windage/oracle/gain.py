@@ -1,8 +1,8 @@
 """The optimal gain of a model, with its proof: policy iteration or relative value iteration.
 
 Every answer carries a bracket that does not depend on how the answer was found
-(`oracle.certificate`); if it is wider than `tol`, up to rounding, `NotConverged` is raised. Small
-dense models are solved in a compiled loop (`kernels.gain`), others by `oracle.policy_iteration`;
+(`oracle.certificate`); if it is wider than `tol`, `NotConverged` is raised. Small dense models are
+solved in a compiled loop (`kernels.gain`), others, and very slow ones, by `policy_iteration`;
 dense models of some size that forget quickly take a few sweeps.
 
 Relative value iteration stops when the residuals of all states are within `tol` of each other, when
@@ -34,7 +34,7 @@ from windage.oracle.certificate import (
     floats,
     solution,
 )
-from windage.oracle.policy_iteration import POLICY, ROUNDS, aim, best_pairs, general
+from windage.oracle.policy_iteration import POLICY, ROUNDS, SMALL, aim, best_pairs, general
 from windage.spaces import StateActions
 from windage.validation import as_choice, as_real
 
@@ -51,9 +51,6 @@ __all__ = [
 ]
 
 VALUE = "value-iteration"
-
-SMALL = 200
-"""Up to so many states policy iteration runs compiled, on dense rows."""
 
 _SWEEPS = 6
 _MOST_QUICK = 60
@@ -80,7 +77,8 @@ def solve(
     transitions
         `transitions[pair, s']`, dense or sparse.
     tol
-        The widest bracket that is accepted; rounding may widen it further.
+        The width of the bracket: it is no wider, or `NotConverged` is raised. Where the digits of
+        doubles do not suffice, biases of several doubles a state are used.
     method
         "policy-iteration" solves linear systems. It takes any model, periodic or with several
         classes; a large one needs the memory of a sparse LU factorisation. "auto" is the same, but
@@ -181,14 +179,16 @@ def _compiled(
         seconds=n * plain_seconds(space),
     )  # fmt: skip
     gains, actions = np.repeat(numbers[:, :1], S, axis=1), policies - space.offsets[:-1]
-    for array in (gains, biases, actions):
+    shifted = biases - biases.min(axis=1, keepdims=True)  # which may cost digits
+    for array in (gains, biases, shifted, actions):
         array.flags.writeable = False
     found = []
     for i, (end, count) in enumerate(ends.tolist()):
         gain, lower, upper = numbers[i].tolist()
         if end == kernels.SETTLED and upper - lower <= tol:
             g = min(max(gain, lower), upper)
-            found.append(Solution(g, gains[i], lower, upper, biases[i], actions[i], POLICY, count))
+            some = gains[i], lower, upper, shifted[i], actions[i], POLICY, count, biases[i, None]
+            found.append(Solution(g, *some))
         else:
             model = checked(space, rewards[i], transitions[i])
             stuck = end == kernels.UNSETTLED
@@ -284,7 +284,7 @@ def value_iteration(model: Model, tol: float) -> Solution:
         bias -= bias.min()
     pairs = best_pairs(space, ahead)
     bracket = bracket_of(model, bias, pairs)
-    if high - low > tol / 2 or bracket.upper - bracket.lower > tol + 4.0 * bracket.rounding:
+    if high - low > tol / 2 or bracket.upper - bracket.lower > tol:
         ends = space.describe_state(int(best.argmin())), space.describe_state(int(best.argmax()))
         raise NotConverged(
             f"after {count} sweeps the gain seems to be {low:.12g} from {ends[0]} and "

@@ -1,7 +1,9 @@
 """Policy iteration for models of any structure and size: Howard's, gains before biases.
 
-A policy is evaluated by sparse or dense elimination, class by class. It stops when no action is
-better by more than rounding, or after a fixed number of policies; the bracket decides.
+A policy is evaluated by elimination, class by class. It stops when no action is better by more than
+rounding, or after a fixed number of policies; the bracket decides. Where a bias is so large that
+doubles cannot close it, policy iteration goes on with biases of several doubles a state, each the
+answer to what the ones before left over, and residuals that are rounded once (`residuals`).
 """
 
 from __future__ import annotations
@@ -33,8 +35,13 @@ __all__ = ["aim", "best_pairs", "general"]
 
 POLICY = "policy-iteration"
 
+SMALL = 200
+"""Up to so many states chains are taken apart without subtractions, and `gain` runs compiled."""
+
 ROUNDS = 60
 """Policies evaluated before policy iteration tries another way."""
+
+_PARTS = 24  # doubles a state; each halves what is left at least, or no more digits are to be had
 
 _LEAST = 1e-290
 """Smaller probabilities are none to a linear system: they are slow, and 1 over them overflows."""
@@ -52,27 +59,32 @@ def general(model: Model, pairs: Ints, tol: float, rounds: int, *, stuck: bool =
     """
     bracket = Bracket(-math.inf, math.inf, 0.0)
     for leak in LEAKS if stuck else (0.0, *LEAKS):
-        try:
-            if leak > 0.0:
-                pairs, count = _leaking(model, pairs, leak)
-                rounds += count
-            pairs, count, gains, bias, stable = _howard(model, pairs, tol)
-        except ArithmeticError:
-            continue
-        rounds += count
-        bias = _lifted(model, gains, bias, tol)
-        bracket = bracket_of(model, bias, pairs)
-        if stable and bracket.upper - bracket.lower <= tol + 4.0 * bracket.rounding:
-            return solution(POLICY, model.space, pairs, gains, bias, bracket, rounds)
+        for evaluate in (_evaluate, _evaluate_further):
+            try:
+                if leak > 0.0 and evaluate is _evaluate:
+                    pairs, count = _leaking(model, pairs, leak)
+                    rounds += count
+                pairs, count, gains, bias, stable = _howard(model, pairs, tol, evaluate)
+            except ArithmeticError:
+                break
+            rounds += count
+            bias = _lifted(model, gains, bias, tol)
+            bracket = bracket_of(model, bias, pairs)
+            if stable and bracket.upper - bracket.lower <= tol:
+                return solution(POLICY, model.space, pairs, gains, bias, bracket, rounds)
+            if not stable:
+                break  # more digits are of no help
     raise NotConverged(
         f"after {rounds} policies the gain is only known to lie in "
         f"[{bracket.lower:.12g}, {bracket.upper:.12g}], and {tol:g} was asked for",
         field="policy iteration",
-        fix="allow a larger tol; the model may be too slow for 64-bit numbers",
+        fix="allow a larger tol; the model may be too slow for floating point",
     )
 
 
-def _howard(model: Model, pairs: Ints, tol: float) -> tuple[Ints, int, Floats, Floats, bool]:
+def _howard(
+    model: Model, pairs: Ints, tol: float, evaluate: Callable[..., tuple[Floats, Floats]]
+) -> tuple[Ints, int, Floats, Floats, bool]:
     """Improve the policy until it is stable; return it with its gains and bias.
 
     The last value says whether the bracket can stand for all gains: it speaks of the largest, so
@@ -81,7 +93,7 @@ def _howard(model: Model, pairs: Ints, tol: float) -> tuple[Ints, int, Floats, F
     level = 64.0 * _margin(model, np.zeros(1))
     count = 0
     while True:
-        gains, bias = _evaluate(model, pairs)
+        gains, bias = evaluate(model, pairs)
         count += 1
         values, noise = residuals(model, bias)
         wrong = not np.abs(values[pairs] - gains).max() <= tol / 2 + noise.max()
@@ -111,11 +123,31 @@ def _rise(model: Model, gains: Floats, level: float) -> tuple[Floats, Floats]:
     return np.add.reduceat(parts, starts), 1e-12 * np.add.reduceat(np.abs(parts), starts)
 
 
-def _evaluate(model: Model, pairs: Ints) -> tuple[Floats, Floats]:
-    """Return gain and bias of a policy; the bias is 0 at the first state of each closed class."""
-    chain, rewards = model.rows[pairs], model.rewards[pairs]
+def _evaluate_further(model: Model, pairs: Ints) -> tuple[Floats, Floats]:
+    """Return gain and bias of a policy, the bias as rows to be added up, until nothing is left."""
+    S = pairs.size
+    chain = Model(StateActions.uniform(S, 1), model.rewards[pairs], model.rows[pairs])
+    gains, parts, defect, before = np.zeros(S), np.empty((0, S)), chain.rewards, math.inf
+    while len(parts) < _PARTS:
+        more, part = _evaluate(chain, np.arange(S), defect)
+        gains, parts = gains + more, np.vstack([parts, part])
+        values, noise = residuals(chain, parts)
+        defect = values - gains
+        size = float(np.abs(defect).max())
+        if size <= noise.max() or not size <= 0.5 * before:
+            break
+        before = size
+    return gains, parts
+
+
+def _evaluate(model: Model, pairs: Ints, rewards: Floats | None = None) -> tuple[Floats, Floats]:
+    """Return gain and bias of a policy; the bias is 0 at one state of each closed class."""
+    chain = model.rows[pairs]
+    rewards = model.rewards[pairs] if rewards is None else rewards
     label, moves = closed_classes(chain), _leaving(chain)
     if label.max() == 0:
+        if pairs.size <= SMALL:
+            return _without_subtractions(chain, rewards)
         label = np.zeros_like(label)  # one closed class: one system for all states
     inside, outside = np.flatnonzero(label >= 0), np.flatnonzero(label < 0)
     gains, bias = np.empty(pairs.size), np.empty(pairs.size)
@@ -128,6 +160,18 @@ def _evaluate(model: Model, pairs: Ints) -> tuple[Floats, Floats]:
         gains[outside] = lu(entry @ gains[inside])
         bias[outside] = lu(rewards[outside] - gains[outside] + entry @ bias[inside])
     return gains, bias
+
+
+def _without_subtractions(chain: csr_array, rewards: Floats) -> tuple[Floats, Floats]:
+    """Return gain and bias of a chain with one closed class, however slow it is."""
+    from windage.kernels.gain import evaluate
+    from windage.kernels.jit import call
+
+    S = rewards.size
+    bias, work, order = np.empty(S), np.empty((4, S)), np.empty(S, dtype=np.int64)
+    work[0] = rewards
+    gain = call(evaluate, chain.toarray(), work, order, bias, seconds=5e-7 * S**3)
+    return np.full(S, _within_reach(np.array([gain]))[0]), _within_reach(bias)
 
 
 def _leaving(chain: csr_array) -> csr_array:
@@ -248,7 +292,8 @@ def _lifted(model: Model, gains: Floats, bias: Floats, tol: float) -> Floats:
     excess = residuals(model, bias)[0] - gains.max()
     wanting = (excess > tol / 4) & (loss > _margin(model, np.zeros(1)))
     enough = float(np.max(excess[wanting] / loss[wanting], initial=0.0))
-    lifted: Floats = bias + enough * (gains - gains.max())
+    lift = enough * (gains - gains.max())
+    lifted: Floats = bias + lift if bias.ndim == 1 else np.vstack([bias, lift])
     return lifted
 
 

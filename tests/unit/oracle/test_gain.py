@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
+from tests.conftest import RELIABILITY
+from tests.unit.oracle.exact import best_gain
 from tests.unit.oracle.literal import best_of_all_policies, cesaro, ring, river, tiny
 from windage.errors import InputError, ModelError, NotConverged
 from windage.kernels import gain as kernels
@@ -23,6 +25,7 @@ def way(request, monkeypatch):
     """Both ways of policy iteration: the compiled loop, and LU of sparse rows."""
     if request.param == "general":
         monkeypatch.setattr(gain, "SMALL", 0)
+        monkeypatch.setattr(policy_iteration, "SMALL", 0)
     return request.param
 
 
@@ -364,8 +367,8 @@ def test_a_wrong_evaluation_cannot_pass(monkeypatch):
     monkeypatch.setattr(gain, "SMALL", 0)
     right = policy_iteration._evaluate
 
-    def wrong(model, pairs):
-        gains, bias = right(model, pairs)
+    def wrong(model, pairs, rewards=None):
+        gains, bias = right(model, pairs, rewards)
         return gains, bias + np.linspace(0.0, 1e-4, bias.size)
 
     monkeypatch.setattr(policy_iteration, "_evaluate", wrong)
@@ -405,6 +408,55 @@ def test_slow_rings_against_all_policies_in_fractions(way):
         found = solve(space, rewards, rows)
         assert found.gain == pytest.approx(float(best), abs=1e-12)
         assert found.upper - found.lower <= 1e-9
+
+
+def slow_model(rng, states, digits):
+    """A random model with moves of probability 10^-digits beside quick ones."""
+    space = StateActions(rng.integers(1, 3, size=states))
+    moves = rng.dirichlet(np.ones(states), size=space.n_pairs)
+    moves *= 10.0 ** -rng.choice([0.3, digits - 1.0, digits], size=moves.shape)
+    moves[np.arange(space.n_pairs), space.state_of] = 0.0
+    moves[np.arange(space.n_pairs), space.state_of] = 1.0 - moves.sum(axis=1)
+    return space, rng.random(space.n_pairs), moves
+
+
+@pytest.mark.parametrize("digits", [8, 13, 16, 30])
+def test_the_bracket_is_within_the_tolerance_and_holds_the_exact_gain(way, digits):
+    """With one double a state, brackets of such models are up to 1e-8, 1e-3, 1 and 1e14 wide."""
+    rng = np.random.default_rng(digits)
+    trials = 500 if RELIABILITY else 60
+    refused = further = 0
+    for _ in range(trials):
+        space, rewards, rows = slow_model(rng, int(rng.integers(2, 5)), digits)
+        try:
+            found = solve(space, rewards, rows)
+        except NotConverged:
+            refused += 1
+            continue
+        further += len(found.parts) > 1
+        best = best_gain(space, rewards, rows)
+        assert Fraction(found.lower) <= best <= Fraction(found.upper)
+        assert Fraction(found.upper) - Fraction(found.lower) <= Fraction(1e-9)
+        again = certify(space, rewards, rows, found.parts, found.policy)
+        assert Fraction(again.lower) <= best <= Fraction(again.upper)
+        assert again.upper - again.lower <= 2e-9
+    assert further > 0 or digits == 30
+    assert refused <= (trials // 5 if digits == 30 else 0)
+
+
+def test_three_states_that_all_but_never_move(way):
+    """The best pair is left once in 10^13 steps, for neighbours that move all the time."""
+    space = StateActions([1, 2, 1])
+    rows = [
+        [1 - 2.0**-43, 2.0**-43, 0], [0.25, 0.75 - 2.0**-44, 2.0**-44], [0.5, 0.5, 0],
+        [3 * 2.0**-43, 2.0**-44, 1 - 7 * 2.0**-44],
+    ]  # fmt: skip
+    rewards = [0.3, 0.9, 0.1, 0.7]
+    best = best_gain(space, rewards, rows)
+    for tol in (1e-6, 1e-9, 1e-12):
+        found = solve(space, rewards, rows, tol=tol)
+        assert Fraction(found.upper) - Fraction(found.lower) <= Fraction(tol)
+        assert Fraction(found.lower) <= best <= Fraction(found.upper)
 
 
 def test_gains_that_were_still_rising_are_not_handed_out(monkeypatch):
@@ -549,8 +601,8 @@ def test_gains_that_were_badly_evaluated_are_not_believed(monkeypatch):
     space, rewards, rows = StateActions([1, 1]), np.array([0.3, 0.8]), np.eye(2)
     evaluate = policy_iteration._evaluate
 
-    def badly(model, pairs):
-        gains, bias = evaluate(model, pairs)
+    def badly(model, pairs, rewards=None):
+        gains, bias = evaluate(model, pairs, rewards)
         return gains + np.array([0.01, 0.0]), bias
 
     assert solve(space, rewards, rows).gains == pytest.approx([0.3, 0.8], abs=1e-15)
@@ -583,12 +635,11 @@ def test_the_lower_end_is_taken_over_the_whole_closed_class():
 
 @pytest.mark.parametrize("tol", [1e-300, 1e-310, 5e-324])
 def test_value_iteration_with_a_tolerance_out_of_reach(tol):
-    """It says what it knows; at rest it may even be right."""
+    """It says what it knows, even where it is right: no bracket is as narrow as that."""
     space = StateActions([1, 1])
-    with pytest.raises(NotConverged, match="sweeps"):
-        solve(space, [0.1, 0.7], [[0.3, 0.7], [0.6, 0.4]], tol, method="value-iteration")
-    flat = solve(space, [0.5, 0.5], [[0.3, 0.7], [0.6, 0.4]], tol, method="value-iteration")
-    assert flat.gain == 0.5
+    for rewards in ([0.1, 0.7], [0.5, 0.5]):
+        with pytest.raises(NotConverged, match="sweeps"):
+            solve(space, rewards, [[0.3, 0.7], [0.6, 0.4]], tol, method="value-iteration")
 
 
 @pytest.mark.parametrize("states", [5, 250])
