@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from windage.agents.configuration import arguments, declare, is_ours, named, plain
+from windage.agents.exclusive import exclusive
 from windage.agents.state import Blob, pack, take_back, unpack
 from windage.confidence.tuning import Budgets, is_left_open
 from windage.errors import (
@@ -200,6 +201,7 @@ class Agent(ABC):
         self._pending: tuple[int, int] | None = None
         self._overridden_then = 0  # what `overridden` is once the step in hand is learned
 
+    @exclusive
     def act(self, s: int) -> int:
         """Return the action to play in state `s`; asked again before `observe`, the same one."""
         state = self.space.check_state(s)
@@ -226,6 +228,7 @@ class Agent(ABC):
             raise
         return action
 
+    @exclusive
     def observe(self, s: int, a: int, reward: float, s_next: int) -> None:
         """Take in what followed the last decision: action played, reward, next state."""
         state = self.space.check_state(s)
@@ -294,6 +297,7 @@ class Agent(ABC):
                 return False
         return False
 
+    @exclusive
     def replay(self, steps: Steps) -> NDArray[np.int64]:
         """Live through recorded steps; returns what it would have played, as pairs.
 
@@ -337,6 +341,7 @@ class Agent(ABC):
         """Take back the decision that waits for its outcome: it was not played."""
         self._pending = None
 
+    @exclusive
     def state(self) -> bytes:
         """Return all that must survive a restart, versioned and checksummed."""
         values, arrays = self._saved()

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from windage.agents.base import Agent, KernelAgent
+from windage.agents.exclusive import exclusive
 from windage.agents.meta.borl import BORL
 from windage.agents.multiscale.explanation import Forgetting, GuardedExplanation, explained
 from windage.agents.multiscale.multiscale import Constants, MultiScaleState, declared, undeclared
@@ -171,6 +172,7 @@ class MultiScaleGuarded(BORL):
         anchor._make_room_to_log(min(self.block_length, self.horizon))
         return anchor
 
+    @exclusive
     def preload(self, s: int, a: int, reward: float, s_next: int) -> None:
         """Let the multi-scale learner learn from a step of the time before t = 1.
 
@@ -197,6 +199,7 @@ class MultiScaleGuarded(BORL):
         """How many samples of every pair count now, as the windows are weighted."""
         return self._learner_state.experts.contents
 
+    @exclusive
     def explain(self, s: int) -> GuardedExplanation:  # type: ignore[override]
         """Say what is believed of each action, what is admitted, and what the anchor hopes for."""
         anchor = super().explain(s)

@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 
 from windage.agents.base import KernelAgent, Scale
 from windage.agents.episodes import RECENT, Episode, Episodes, larger_ring
+from windage.agents.exclusive import exclusive
 from windage.agents.multiscale.explanation import Forgetting, MultiScaleExplanation, explained
 from windage.agents.multiscale.windows import Weighing, WindowExperts, windows_for
 from windage.agents.state import take_back
@@ -398,6 +399,7 @@ class MultiScale(KernelAgent):
             raise undeclared(value, self._scale, self.t)
         return value
 
+    @exclusive
     def preload(self, s: int, a: int, reward: float, s_next: int) -> None:
         """Learn from a step somebody took before t = 1; older ones first.
 
@@ -422,6 +424,7 @@ class MultiScale(KernelAgent):
         """How many samples of every pair count now, as the windows are weighted."""
         return self._learner_state.experts.contents
 
+    @exclusive
     def explain(self, s: int) -> MultiScaleExplanation:
         """Say what is believed of each action of a state, from how far back, and hoped for."""
         state = self.space.check_state(s)
