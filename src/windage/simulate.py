@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from windage.agents.base import Agent
 from windage.agents.episodes import RECENT
+from windage.agents.exclusive import claim, release
 from windage.errors import CallOrderError, HorizonReached, InputError
 from windage.kernels.rollout import Block
 from windage.models import DriftingMDP
@@ -83,6 +84,26 @@ def run(
     Run(t=1..1000, seed=3, record='totals', total_reward=...)
     """
     as_seed(seed)
+    try:
+        if isinstance(agent, Agent):
+            in_loop = isinstance(problem, DriftingMDP) and agent.has_loop()
+            claim(agent, "run", alone=in_loop)
+        return _run(problem, agent, seed, start_state, steps, record, progress, census)
+    finally:
+        if isinstance(agent, Agent):
+            release(agent)
+
+
+def _run(
+    problem: DriftingMDP | Problem,
+    agent: Player,
+    seed: int,
+    start_state: int | None,
+    steps: int | None,
+    record: str | int,
+    progress: Callable[[int, int], None] | None,
+    census: int | None,
+) -> Run:
     _check_agent(problem, agent)
     first = time_of(agent)
     n = _steps_to_play(problem, agent, first, steps)

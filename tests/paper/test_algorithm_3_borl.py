@@ -42,15 +42,11 @@ def literal_grid(pairs, S, T):
         A, third = mpmath.mpf(pairs) / S, mpmath.mpf(1) / 3
         H = 3 * mpmath.mpf(S) ** (2 * third) * mpmath.sqrt(A) * mpmath.sqrt(T)
         low = 1 / (2 * mpmath.sqrt(T))
-        falls = [max(1, int(mpmath.floor(mpmath.log(x)))) for x in (H, 1 / low)]
-        windows = [
-            min(T, max(1, int(mpmath.floor(H ** (mpmath.mpf(j) / falls[0])))))
-            for j in range(falls[0] + 1)
-        ]
+        falls = [int(mpmath.floor(mpmath.log(x))) for x in (H, 1 / low)]
+        windows = [int(mpmath.floor(H ** (mpmath.mpf(j) / falls[0]))) for j in range(falls[0] + 1)]
         top = mpmath.mpf(S) ** third * A ** (mpmath.mpf(1) / 4)
-        widenings = [
-            float(min(2, top * low ** (mpmath.mpf(k) / falls[1]))) for k in range(falls[1] + 1)
-        ]
+        powers = [0, *(mpmath.mpf(k) / falls[1] for k in range(1, falls[1] + 1))]
+        widenings = [float(min(2, top * low**power)) for power in powers]
         return float(H), min(T, int(mpmath.ceil(H))), windows, widenings
 
 

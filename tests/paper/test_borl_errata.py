@@ -70,7 +70,8 @@ def test_e5_h_is_no_integer_and_may_exceed_t():
         agent = BORL(TWO, horizon=T)
         assert borl_grid(TWO, T).length > T
         assert (agent.block_length, agent.n_blocks) == (T, 1)
-        assert max(W for W, _ in agent.arms) == T
+        assert max(W for W, _ in agent.arms) == int(3 * 2 ** (2 / 3) * 2**0.5 * T**0.5) >= T
+    assert [len(BORL(TWO, horizon=T).arms) for T in (1, 2)] == [2 * 1, 3 * 2]
     for S, A, most in ((2, 2, 45), (6, 2, 196), (20, 4, 1954)):
         space = wd.StateActions.uniform(S, A)
         lengths = {T: borl_grid(space, T).length for T in (most - 1, most, most + 1, most + 2)}

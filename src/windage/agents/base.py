@@ -29,6 +29,7 @@ from windage.agents.configuration import (
     parameters,
     plain,
 )
+from windage.agents.exclusive import exclusive
 from windage.agents.state import Blob, pack, take_back, unpack
 from windage.confidence.tuning import Budgets, is_left_open
 from windage.errors import (
@@ -220,6 +221,7 @@ class Agent(ABC):
         self._seen = _NOTHING  # what the step in hand showed
         self._overridden_then = 0  # what `overridden` is once the step in hand is learned
 
+    @exclusive
     def act(self, s: int) -> int:
         """Return the action to play in state `s`; asked again before `observe`, the same one."""
         state = self.space.check_state(s)
@@ -246,6 +248,7 @@ class Agent(ABC):
             raise
         return action
 
+    @exclusive
     def observe(
         self,
         s: int,
@@ -327,6 +330,7 @@ class Agent(ABC):
                 return False
         return False
 
+    @exclusive
     def replay(self, steps: Steps) -> NDArray[np.int64]:
         """Live through recorded steps; returns what it would have played, as pairs.
 
@@ -371,6 +375,7 @@ class Agent(ABC):
         """Take back the decision that waits for its outcome: it was not played."""
         self._pending = None
 
+    @exclusive
     def state(self) -> bytes:
         """Return all that must survive a restart, versioned and checksummed."""
         values, arrays = self._saved()

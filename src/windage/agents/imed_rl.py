@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from windage.agents.base import KernelAgent
 from windage.agents.configuration import AgentOptions
+from windage.agents.exclusive import exclusive
 from windage.agents.optimistic.ucrl2 import BudgetWindowed
 from windage.confidence.window import Window
 from windage.errors import InputError, ParameterWarning, warn
@@ -159,6 +160,7 @@ class IMEDRL(KernelAgent):
         """How many samples of every pair the agent remembers now."""
         return self._window.contents
 
+    @exclusive
     def index(self, s: int) -> NDArray[np.float64]:
         """Return H of every action of a state; minus infinity for those never tried."""
         from windage.kernels.imed_rl import fill_index

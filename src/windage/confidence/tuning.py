@@ -210,6 +210,8 @@ def knowing_diameter(space: StateActions, T: int, Br: float, Bp: float, diameter
 def borl_grid(space: StateActions, T: int) -> Grid:
     """Return BORL's blocks and arms: windows from the real H, widenings without a floor (E2, E3).
 
+    Windows may exceed T, as printed. At T = 1 floor(ln 1/Phi) is 0: there is one widening (E5).
+
     >>> grid = borl_grid(StateActions.uniform(states=10, actions=4), 100_000)
     >>> grid.block_length, grid.blocks, grid.arms
     (8807, 12, 70)
@@ -219,15 +221,15 @@ def borl_grid(space: StateActions, T: int) -> Grid:
     S, A, T, _, _ = checked(space, T, 0.0, 0.0)
     H = window_of(S, A, T, 0.0)
     low = 1 / (2 * math.sqrt(T))  # Phi
-    steps, falls = (max(1, math.floor(math.log(x))) for x in (H, 1 / low))
+    steps, falls = (math.floor(math.log(x)) for x in (H, 1 / low))
     length = min(T, math.ceil(H))
     top = math.cbrt(S) * math.sqrt(math.sqrt(A))
     return Grid(
         H,
         length,
         -(-T // length),
-        tuple(as_window(math.floor(H ** (j / steps)), T) for j in range(steps + 1)),
-        tuple(as_widening(top * low ** (k / falls)) for k in range(falls + 1)),
+        tuple(math.floor(H ** (j / steps)) for j in range(steps + 1)),
+        tuple(as_widening(top * low ** (k / max(1, falls))) for k in range(falls + 1)),
     )
 
 
@@ -392,7 +394,7 @@ def horizons_to_adapt(S: int, A: float, gamma: float = 1.0) -> tuple[int, int]:
     (9022581, 11385226)
     """
     first: int | None = None
-    last_miss = 1  # four arms and one block: gamma is 2.5
+    last_miss = 1  # two arms and one block: gamma is 1.2
     for piece in _pieces(S, A):
         enough = math.ceil(1.05**2 * piece.arms * math.log(piece.arms) / gamma**2)
         reached, missed = _crossing(S, A, piece, enough)
@@ -419,7 +421,7 @@ def _pieces(S: int, A: float) -> Iterator[_Piece]:
 
     def sides(T: int) -> tuple[int, int]:
         H = window_of(S, A, T, 0.0)
-        return max(1, math.floor(math.log(H))), max(1, math.floor(math.log(2 * math.sqrt(T))))
+        return math.floor(math.log(H)), math.floor(math.log(2 * math.sqrt(T)))
 
     start = 1
     while True:

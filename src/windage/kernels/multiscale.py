@@ -240,11 +240,12 @@ def payback_factor(estimate):
     if estimate.payback == 0.0:
         return 1.0
     experts = estimate.experts
-    memory = 0.0
+    memory, taken, last = 0.0, experts.clock[0]["taken"], experts.windows.size - 1
     for k in range(experts.windows.size):
+        # all history is longer than the horizon if the agent was preloaded
+        reach = max(experts.windows[k], taken) if k == last else experts.windows[k]
         weight = experts.of_laws.overall[k] + experts.of_rewards.overall[k]
-        memory += 0.5 * weight * experts.windows[k]
-    taken = experts.clock[0]["taken"]
+        memory += 0.5 * weight * reach
     left = estimate.horizon - (taken - experts.clock[0]["ahead"])
     return min(estimate.payback, min(left, memory) / max(1.0, min(np.float64(taken), memory)))
 

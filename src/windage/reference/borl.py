@@ -1,9 +1,10 @@
 """BORL: a bandit over windows and widenings (paper, Algorithm 3, equation (68)).
 
 Readings: eta_k has no floor (E2) but the factor S^(1/3) A^(1/4) (E3), and is at most 2 (E7). Blocks
-have min(T, ceil H) steps, windows come from the real H (E5). The reward of a block is divided by H,
-also that of a shorter last block (E24), and cut to [0, 1] (E9). SWUCRL2-CW has T and delta of the
-whole run (E22), and starts anew in each block, its clock too (E23).
+have min(T, ceil H) steps, windows come from the real H, and T = 1 has one widening (E5). The reward
+of a block is divided by H, also that of a shorter last block (E24), and cut to [0, 1] (E9).
+SWUCRL2-CW has T and delta of the whole run (E22), and starts anew in each block, its clock too
+(E23).
 """
 
 from __future__ import annotations
@@ -57,10 +58,11 @@ class BORL:
         S, A, T = space.n_states, space.mean_actions, horizon  # line 1
         H = 3 * S ** (2 / 3) * A ** (1 / 2) * T ** (1 / 2)  # line 2, equation (68)
         Phi = 1 / (2 * T ** (1 / 2))
-        Delta_W, Delta_eta = max(1, math.floor(math.log(H))), max(1, math.floor(-math.log(Phi)))
-        J_W = [min(T, max(1, math.floor(H ** (j / Delta_W)))) for j in range(Delta_W + 1)]  # E5
+        Delta_W, Delta_eta = math.floor(math.log(H)), math.floor(-math.log(Phi))
+        J_W = [math.floor(H ** (j / Delta_W)) for j in range(Delta_W + 1)]  # E5
         top = S ** (1 / 3) * A ** (1 / 4)
-        J_eta = [min(2.0, top * Phi ** (k / Delta_eta)) for k in range(Delta_eta + 1)]  # E2, E3, E7
+        falls = [k / max(1, Delta_eta) for k in range(Delta_eta + 1)]  # E5
+        J_eta = [min(2.0, top * Phi**fall) for fall in falls]  # E2, E3, E7
         self.space, self.horizon, self.seed = space, horizon, seed
         self.options: dict[str, Any] = {"delta": delta, "scale": scale, "ties": ties}
         self.arms = arms or [(W, eta) for W in J_W for eta in J_eta]  # line 3: J, by M

@@ -176,13 +176,13 @@ def test_the_grid_of_borl(space, T):
     with mpmath.workdps(50):
         S, A = exactly(space)
         H = 3 * mpmath.cbrt(S) ** 2 * mpmath.sqrt(A * T)
-        steps = max(1, int(mpmath.floor(mpmath.log(H))))
-        falls = max(1, int(mpmath.floor(mpmath.log(2 * mpmath.sqrt(T)))))
+        steps = int(mpmath.floor(mpmath.log(H)))
+        falls = int(mpmath.floor(mpmath.log(2 * mpmath.sqrt(T))))
         windows = [mpmath.floor(H ** (mpmath.mpf(j) / steps)) for j in range(steps)]
-        assert [min(T, max(1, int(w))) for w in windows] == list(grid.windows[:-1])
-        assert grid.windows[-1] == min(T, int(H))
+        assert [*(int(w) for w in windows), int(H)] == list(grid.windows)
         top, low = mpmath.cbrt(S) * A ** mpmath.mpf("0.25"), 1 / (2 * mpmath.sqrt(T))
-        etas = [float(min(2, top * low ** (mpmath.mpf(k) / falls))) for k in range(falls + 1)]
+        powers = [mpmath.mpf(k) / falls for k in range(1, falls + 1)]
+        etas = [float(min(2, top * low**power)) for power in (0, *powers)]
         assert grid.widenings == pytest.approx(etas, rel=1e-13)
         assert grid.block_length == min(T, int(mpmath.ceil(H)))
     assert grid.blocks == math.ceil(T / grid.block_length)
@@ -192,7 +192,8 @@ def test_the_grid_of_borl(space, T):
 def test_the_grid_of_one_step():
     grid = borl_grid(wd.StateActions([1]), 1)
     assert (grid.block_length, grid.blocks) == (1, 1)
-    assert set(grid.windows) == {1}
+    assert grid.windows == (1, 3)
+    assert grid.widenings == (1.0,)
 
 
 def test_a_space_that_is_none_is_what_it_is_everywhere():

@@ -1,7 +1,4 @@
-"""Algorithm 3 in NumPy against the compiled BORL: the same arms, actions and probabilities.
-
-The compiled agent has no option for cold EVI: its learners are replaced by such that have it.
-"""
+"""Algorithm 3 in NumPy against the compiled BORL: the same arms, actions and probabilities."""
 
 from __future__ import annotations
 
@@ -20,22 +17,13 @@ pytestmark = [
 ]
 
 
-class Cold(wd.SWUCRL2CW):
-    def __init__(self, space, **options):
-        super().__init__(space, warm_start=False, **options)
-
-
-class ColdBORL(wd.BORL):
-    learner_kind = Cold
-
-
 def both(model, seed, world_seed, scale, **options):
     """Play the compiled BORL and the reference in the same noise; return them with their runs."""
     given = {"horizon": model.horizon, "ties": "lowest", "seed": seed, **options}
     radii = wd.Radii.paper().scaled(scale)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        agent = ColdBORL(model.space, radii=radii, **given)
+        agent = wd.BORL(model.space, radii=radii, warm_start=False, **given)
     twin = reference.BORL(model.space, scale=scale, **given)
     return agent, twin, wd.run(model, agent, seed=world_seed), wd.run(model, twin, seed=world_seed)
 
@@ -92,6 +80,35 @@ def test_both_play_the_same_on_small_random_models():
         assert_same(agent, twin, run, mine)
         blocks.add(agent.n_blocks > 1)
     assert blocks == {True, False}
+
+
+@pytest.mark.parametrize("T", [*range(1, 13), 40])
+def test_both_read_short_horizons_alike(T):
+    """Windows of the grid exceed T, and T = 1 has one widening for each of its two windows."""
+    model = wd.DriftingMDP.stationary(wd.envs.riverswim_mdp(6), horizon=T)
+    for seed in range(3):
+        agent, twin, run, mine = both(model, seed, seed, 1.0)
+        assert_same(agent, twin, run, mine)
+    H = 3.0 * 6.0 ** (2 / 3) * (2.0 * T) ** 0.5
+    assert max(W for W, _ in agent.arms) == int(H) > T
+    falls = int(np.log(2.0 * np.sqrt(T)))
+    assert len(agent.arms) == (int(np.log(H)) + 1) * (falls + 1)
+    assert (falls == 0) == (T == 1)
+
+
+def test_warm_learners_play_otherwise():
+    """So an agent that cannot be cold is not Algorithm 3 from u = 0."""
+    model, radii, actions = MODELS["riverswim"](), wd.Radii.paper().scaled(0.1), []
+    for warm in (True, False):
+        agent = wd.BORL(
+            model.space, horizon=1500, seed=0, radii=radii, ties="lowest", warm_start=warm
+        )
+        actions.append(wd.run(model, agent, seed=1).actions)
+        assert agent.config.warm_start == agent.runner.warm_start == warm
+        assert wd.agents.restore(agent.state()).config == agent.config
+    twin = reference.BORL(model.space, horizon=1500, seed=0, scale=0.1, ties="lowest")
+    assert (actions[1] == wd.run(model, twin, seed=1).actions).all()
+    assert (actions[0] != actions[1]).any()
 
 
 def test_draws_may_come_from_elsewhere():

@@ -64,10 +64,10 @@ def as_arms(value: Any) -> list[tuple[int, float]]:
     return found
 
 
-def odd_arms(arms: Sequence[tuple[int, float]], horizon: int, *, given: bool) -> list[str]:
-    """Return what is hardly meant; the paper's own grid is cut at a widening of 2.
+def odd_arms(arms: Sequence[tuple[int, float]], horizon: int) -> list[str]:
+    """Return what is hardly meant by arms of one's own; the paper's grid has such windows too.
 
-    >>> odd_arms([(10, 0.1), (200, 2.0)], 100, given=True)[1]
+    >>> odd_arms([(10, 0.1), (200, 2.0)], 100)[1]
     'arms[1]: a widening of 2 makes every kernel plausible (E7)'
     """
     odd = [
@@ -75,13 +75,11 @@ def odd_arms(arms: Sequence[tuple[int, float]], horizon: int, *, given: bool) ->
         for i, (W, _) in enumerate(arms)
         if horizon < W
     ]
-    if given:
-        odd += [
-            f"arms[{i}]: a widening of 2 makes every kernel plausible (E7)"
-            for i, (_, eta) in enumerate(arms)
-            if eta == 2.0
-        ]
-    return odd
+    return odd + [
+        f"arms[{i}]: a widening of 2 makes every kernel plausible (E7)"
+        for i, (_, eta) in enumerate(arms)
+        if eta == 2.0
+    ]
 
 
 @dataclass(frozen=True)
@@ -140,12 +138,15 @@ class BorlExplanation:
         return "\n".join([*lines, str(self.learner)])
 
 
+_PASSED_ON = ("delta", "ties", "slack", "warm_start")
+
+
 class BORL(Blockwise):
     """BORL (Cheung, Simchi-Levi, Zhu 2020), for models that drift within unknown budgets.
 
     Parameters
     ----------
-    space, horizon, delta, radii, ties, slack, seed
+    space, horizon, delta, radii, ties, slack, warm_start, seed
         Those of `SWUCRL2CW`.
     arms
         Pairs (W, eta) to choose from; the paper's grid if not given.
@@ -194,6 +195,7 @@ class BORL(Blockwise):
         radii: Radii | str | dict[str, Any] | None = None,
         ties: str = "random",
         slack: float = 0.0,
+        warm_start: bool = True,
         block_length: int | None = None,
         carry_window: bool = False,
         reward_range: tuple[float, float] | None = (0.0, 1.0),
@@ -218,6 +220,7 @@ class BORL(Blockwise):
             "radii": Radii.from_spec("paper" if radii is None else radii).spec(),
             "ties": ties,
             "slack": slack,
+            "warm_start": warm_start,
             "reward_range": self.reward_range,
         }
         widest = max(range(len(self.arms)), key=lambda k: self.arms[k][0])
@@ -225,7 +228,8 @@ class BORL(Blockwise):
         self.delta, self.radii, self.ties, self.slack = (
             first.delta, first.radii, first.ties, first.slack,
         )  # fmt: skip
-        self._passed_on |= {"delta": self.delta, "ties": self.ties, "slack": self.slack}
+        self.warm_start = first.warm_start
+        self._passed_on |= {name: getattr(self, name) for name in _PASSED_ON}
         made = adversarial.make(self.master, len(self.arms), self.n_blocks, quiet=True)
         self._choices = Choices(made, self._draw)
         most = min(self.horizon, max(W for W, _ in self.arms))
@@ -254,7 +258,7 @@ class BORL(Blockwise):
             missing.append("the theorem needs a positive widening")
         if missing:
             warn("; ".join(missing), GuaranteeWarning)
-        odd = odd_arms(self.arms, self.horizon, given=self._has_own("arms"))
+        odd = odd_arms(self.arms, self.horizon) if self._has_own("arms") else []
         if odd:
             warn("; ".join(odd), ParameterWarning)
 

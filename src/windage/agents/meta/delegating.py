@@ -22,6 +22,7 @@ from windage.adversarial import Master
 from windage.agents.base import LARGEST, Agent, Steps
 from windage.agents.configuration import AgentOptions
 from windage.agents.episodes import Episode, Episodes, no_rows, put_rows, rows_of
+from windage.agents.exclusive import exclusive
 from windage.agents.state import array_like
 from windage.errors import InputError, ParameterWarning, StateError, warn
 from windage.spaces import StateActions
@@ -209,6 +210,7 @@ class Relay(Agent):
         self.t = start
         return state
 
+    @exclusive
     def replay(self, steps: Steps) -> NDArray[np.int64]:
         """Let each runner live through its own steps."""
         if not self.has_loop():

@@ -343,7 +343,7 @@ class MASTER(Agent):
     ----------
     diameter
         A bound on the diameter of every model.
-    delta, radii, ties, slack
+    delta, radii, ties, slack, warm_start
         Those of the copies, see `AdaptiveUCRL`.
     test_1, test_2
         The factors 9 and 3 of the two tests.
@@ -391,6 +391,7 @@ class MASTER(Agent):
         radii: Radii | str | dict[str, Any] | None = None,
         ties: str = "random",
         slack: float = 0.0,
+        warm_start: bool = True,
         reward_range: tuple[float, float] | None = None,
         seed: int = 0,
     ) -> None:
@@ -402,6 +403,7 @@ class MASTER(Agent):
             "radii": "ucrl2" if radii is None else radii,
             "ties": ties,
             "slack": slack,
+            "warm_start": warm_start,
         }
         self._key = key(self.seed, f"agents.{self.id}")
         self._warned = False
@@ -410,7 +412,7 @@ class MASTER(Agent):
         self._copies_largest = first._largest
         self.diameter, self.delta = first.diameter, first.delta
         self.radii, self.ties, self.slack = first.radii, first.ties, first.slack
-        self.ladder = first.ladder
+        self.ladder, self.warm_start = first.ladder, first.warm_start
         self.test_1 = as_real(test_1, "test_1", low=0.0)
         self.test_2 = as_real(test_2, "test_2", low=0.0)
         given = {"log_factor": log_factor, "regret_constant": regret_constant}

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from windage.agents.base import Agent, KernelAgent
+from windage.agents.exclusive import exclusive
 from windage.agents.meta.borl import BORL
 from windage.agents.multiscale.explanation import Forgetting, GuardedExplanation, explained
 from windage.agents.multiscale.learner import Constants, MultiScaleState
@@ -173,6 +174,7 @@ class MultiScaleGuarded(BORL):
         anchor._make_room_to_log(min(self.block_length, self.horizon))
         return anchor
 
+    @exclusive
     def preload(
         self,
         s: int,
@@ -206,6 +208,7 @@ class MultiScaleGuarded(BORL):
         """How many samples of every pair count now, as the windows are weighted."""
         return self._learner_state.experts.contents
 
+    @exclusive
     def explain(self, s: int) -> GuardedExplanation:  # type: ignore[override]
         """Say what is believed of each action, what is admitted, and what the anchor hopes for."""
         anchor = super().explain(s)

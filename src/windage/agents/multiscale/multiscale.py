@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 
 from windage.agents.base import KernelAgent, Scale
 from windage.agents.episodes import Episode
+from windage.agents.exclusive import exclusive
 from windage.agents.multiscale.explanation import (
     Forgetting,
     MultiScaleExplanation,
@@ -183,6 +184,7 @@ class MultiScale(KernelAgent):
             raise undeclared(value, self._scale, self.t)
         return value
 
+    @exclusive
     def preload(
         self,
         s: int,
@@ -241,6 +243,7 @@ class MultiScale(KernelAgent):
         """
         return self._learner_state.contents
 
+    @exclusive
     def explain(self, s: int) -> MultiScaleExplanation | StructuredExplanation:
         """Say what is believed of each action of a state, from how far back, and hoped for.
 

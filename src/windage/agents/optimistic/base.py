@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from windage.agents.configuration import AgentOptions
+from windage.agents.exclusive import exclusive
 from windage.agents.optimistic.episodic import EpisodicAgent
 from windage.confidence.confidence import ConfidenceRegion, over_pairs
 from windage.confidence.radii import Radii
@@ -103,6 +104,7 @@ class OptimisticAgent(EpisodicAgent):
             return 0
         return self._all_cells("ties", "break ties another way, or with fewer states")
 
+    @exclusive
     def region(self) -> ConfidenceRegion:
         """Return the sets the current episode was planned with, rewards scaled to [0, 1]."""
         counts, pairs = self._window.planned, self._learner.plan.pairs
@@ -126,6 +128,7 @@ class OptimisticAgent(EpisodicAgent):
             return np.zeros(self.space.n_states)
         return self._scale.width * np.asarray(self._learner.plan.u)
 
+    @exclusive
     def explain(self, s: int) -> Explanation:
         """Say what the current episode knows of each action of a state, and hopes for."""
         from windage.kernels.swucrl2cw import GOING_ON

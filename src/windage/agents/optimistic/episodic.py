@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from windage.agents.base import LARGEST, KernelAgent, Steps
 from windage.agents.configuration import AgentOptions
 from windage.agents.episodes import REASONS, RECENT, Episode, Episodes, larger_ring, rows_of
+from windage.agents.exclusive import exclusive
 from windage.agents.state import take_back
 from windage.confidence.confidence import SWEEPS, blank_plan, not_converged
 from windage.confidence.window import Window, as_restarts
@@ -432,6 +433,7 @@ class EpisodicAgent(KernelAgent):
             window=self._window.kernel, plan=room._replace(**kept)
         )
 
+    @exclusive
     def preload(
         self,
         s: int,
@@ -455,6 +457,7 @@ class EpisodicAgent(KernelAgent):
         finally:
             self.preloaded = self._window.ahead = int(self._window.kernel.clock["taken"][0])
 
+    @exclusive
     def preload_all(
         self, pairs: NDArray[np.int64], rewards: NDArray[np.float64], afters: NDArray[np.int64]
     ) -> None:
@@ -480,6 +483,7 @@ class EpisodicAgent(KernelAgent):
         if self._learner.rules["rounded"][0]:
             rounding(self, least, most)
 
+    @exclusive
     def replay(self, steps: Steps) -> NDArray[np.int64]:
         """Live through recorded steps in one compiled loop."""
         from windage.kernels.rollout import replay
