@@ -32,10 +32,10 @@ from windage.report.page.data import (
     Material,
     Setting,
     Standings,
+    settings_of,
+    values_of,
 )
-from windage.report.page.tables import rounded_text
 from windage.study import stats
-from windage.study.compare import RULE
 from windage.study.stats import RESAMPLES
 
 __all__ = [
@@ -369,11 +369,11 @@ def escaped(text: str) -> str:
 def means_table(material: Material) -> str:
     """Return the table of means: one row an agent, one column an environment."""
     judged = material.judged
-    agents = material.results.agents
+    agents = [*(agent.label for agent in material.results.agents), *material.nowhere]
     lines = [
         r"\begin{table}[t]",
         r"\centering",
-        rf"\caption{{{_means_caption(judged)}}}",
+        rf"\caption{{{_means_caption(material)}}}",
         r"\label{tab:means}",
         r"\begin{tabular}{l" + "r@{\\hspace{0.6em}}l" * len(judged) + "}",
         r"\toprule",
@@ -383,31 +383,36 @@ def means_table(material: Material) -> str:
         r"\midrule",
     ]  # fmt: skip
     for agent in agents:
-        cells = [_mean_cell(comparison, agent.label) for comparison in judged]
-        lines.append(" & ".join([escaped(agent.label), *cells]) + r" \\")
+        cells = [_mean_cell(comparison, agent) for comparison in judged]
+        lines.append(" & ".join([escaped(agent), *cells]) + r" \\")
     return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", r"\end{table}", ""])
 
 
 def tests_table(material: Material) -> str:
-    """Return the table of paired tests: the best learner less every other agent."""
+    """Return the table of paired tests: the planned ones, or the best learner less every other."""
+    plan = material.asked.plan
+    head, whose = "difference", "Planned paired differences"
+    if not plan:
+        head = r"the best less \dots"
+        whose = "Paired differences between the best learner of each environment and the others"
     lines = [
         r"\begin{table}[t]",
         r"\centering",
-        r"\caption{Paired differences between the best learner of each environment and the other "
-        r"agents, in points of the optimal gain where an oracle is known and in reward per step "
-        r"elsewhere: mean, 95\,\% bootstrap interval over seeds, $n$ paired seeds, and $p$-value. "
-        rf"The $p$-values are those of two-sided {RULE}.}}",
+        rf"\caption{{{whose}, in points of the optimal gain where an oracle is known and in reward "
+        r"per step elsewhere: mean, 95\,\% bootstrap interval over seeds, $n$ paired seeds, and "
+        rf"$p$-value. The $p$-values are those of two-sided {_rule(material)}.}}",
         r"\label{tab:tests}",
         r"\begin{tabular}{lrlrr}",
         r"\toprule",
-        r"the best less \dots & mean & 95\,\% interval & $n$ & $p$ \\",
+        rf"{head} & mean & 95\,\% interval & $n$ & $p$ \\",
         r"\midrule",
     ]
     for place, comparison in enumerate(material.judged):
         if place:
             lines.append(r"\addlinespace")
         best = escaped(comparison.learners[0].label) if comparison.learners else "no learner"
-        lines.append(rf"\multicolumn{{5}}{{l}}{{\emph{{{_environment(comparison)}}}: {best}}} \\")
+        end = "" if plan else f": {best}"
+        lines.append(rf"\multicolumn{{5}}{{l}}{{\emph{{{_environment(comparison)}}}{end}}} \\")
         lines += [_test_row(comparison, contrast) for contrast in comparison.contrasts]
     return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", r"\end{table}", ""])
 
@@ -429,28 +434,58 @@ def details_text(
     seeds = counts[-1]
     ran = f"{counts[0]} to {seeds} seeds" if counts[0] < seeds else _count(seeds, "seed")
     sentences = [
-        rf"\paragraph{{Experimental details.}} We ran {_count(len(results.agents), 'agent')} "
+        rf"\paragraph{{Experimental details.}} We ran "
+        rf"{_count(len(results.agents) + len(material.nowhere), 'agent')} "
         rf"on {_count(len(results.environments), 'environment')}: {environments}.",
         f"Each agent ran on {ran}; agents on one seed meet the same noise, so "
         "differences are paired by seed.",
+        *_missing_sentences(material),
         *_agent_sentences(material),
         r"Performance is the expected reward of the path as a share of $\sum_t \rho^*_t$, the sum "
         r"of the certified optimal average rewards of the model of every $t$; regret is the "
         r"difference of the two.",
-        *_statistics(seeds),
+        *_statistics(seeds, material),
         _software(versions, before),
         rf"The hash of the study is {_code(study_hash)}.",
     ]
     return "\n".join(sentences) + "\n"
 
 
-def _statistics(seeds: int) -> list[str]:
+def _rule(material: Material) -> str:
+    """Return how p-values are made; a baseline may be named in it."""
+    return escaped(material.asked.plan.rule)
+
+
+def _missing_sentences(material: Material) -> list[str]:
+    """Return which runs are not in, and which agents failed or have none in a setting."""
+    done, wanted = material.results.frame.height, len(material.asked.runs)
+    if done >= wanted:
+        return []
+    sentences = [f"{_number(done)} of {_number(wanted)} runs have finished."]
+    for agent in material.nowhere:
+        what = "failed on every seed" if material.has_failed(agent) else "has no finished run"
+        sentences.append(rf"\emph{{{escaped(agent)}}} {what}.")
+    for (environment, horizon), agents in material.missing.items():
+        for agent in (one for one in agents if one not in material.nowhere):
+            failed = material.has_failed(agent, environment, horizon)
+            what = "failed on every seed of" if failed else "has no finished run on"
+            where = rf"{escaped(environment)}, $T = {_number(horizon)}$"
+            sentences.append(rf"\emph{{{escaped(agent)}}} {what} {where}.")
+    return sentences
+
+
+def _statistics(seeds: int, material: Material) -> list[str]:
     """Return how intervals and tests were made, where there are any."""
     if seeds < 2:
         return ["With one seed there are no intervals and no tests."]
     return [
         r"Intervals are 95\,\% percentile bootstrap intervals over seeds "
-        rf"({_number(RESAMPLES)} resamples); $p$-values are those of two-sided {RULE}."
+        rf"({_number(RESAMPLES)} resamples); $p$-values are those of two-sided {_rule(material)}.",
+        *(
+            rf"\emph{{{escaped(label)}}} is the best of {n} settings of \texttt{{{escaped(id)}}} "
+            f"on {escaped(', '.join(where))}, picked on the seeds it is shown on."
+            for (label, id, n), where in material.best_of().items()  # noqa: A001
+        ),
     ]
 
 
@@ -477,39 +512,31 @@ def _agent_sentences(material: Material) -> list[str]:
     """Return the id, source, settings and given facts of each agent."""
     found = []
     for agent in material.results.agents:
-        cells = [
-            cell
-            for setting in material.results.settings
-            for cell in material.results.cells(setting)
-            if cell.agent.label == agent.label
-        ]
+        cells = material.results.cells_of(agent.label)
         cited = keys_of(agent.id)
         source = rf" \citep{{{','.join(cited)}}}" if cited else ""
         parts = [rf"\texttt{{{escaped(agent.id)}}}{source}"]
         for name in ("radii", "ties"):
-            texts = _values(cells, name)
+            texts = values_of(cells, name)
             if texts:
                 parts.append(f"{name} {escaped(', '.join(texts))}")
         for name, symbol in _SYMBOLS.items():
-            values = sorted(_values(cells, name))
+            values = sorted(values_of(cells, name))
             if values:
                 parts.append(f"{symbol} = {_range(values)}")
-        variants = [rounded_text(text) for text in _values(cells, "variant")]
-        if variants:
-            parts.append(f"variant: {escaped(' or '.join(variants))}")
+        if others := settings_of(cells):
+            name = "parameters" if agent.own else "variant"
+            parts.append(f"{name}: {escaped(' or '.join(others))}")
+        if agent.label in material.tuned:
+            parts.append(f"picked in each environment: {escaped(material.tuned[agent.label])}")
         told = " and ".join(_FACTS.get(fact, escaped(fact)) for fact in agent.told)
         parts.append(f"given {told}" if told else "given nothing of the drift")
         found.append(rf"\emph{{{escaped(agent.label)}}} is {'; '.join(parts)}.")
     return found
 
 
-def _values(cells: Sequence[AgentRuns], name: str) -> list[Any]:
-    """Return the different values of a column; an empty text is none, but 0 is one."""
-    found = dict.fromkeys(v for cell in cells for v in cell.labels(name))
-    return [value for value in found if value is not None and value != ""]
-
-
-def _means_caption(judged: Sequence[Standings]) -> str:
+def _means_caption(material: Material) -> str:
+    judged = material.judged
     shares = all(c.measure is SHARE for c in judged)
     what = (
         r"Share of the optimal gain, in \%" if shares
@@ -517,11 +544,13 @@ def _means_caption(judged: Sequence[Standings]) -> str:
     )  # fmt: skip
     seeds = sorted({one.cell.n for c in judged for one in c.ranking})
     n = str(seeds[0]) if len(seeds) == 1 else f"{seeds[0]} to {seeds[-1]}"
+    if material.nowhere or any(len(c.ranking) < len(material.results.agents) for c in judged):
+        what += " (--: no finished run)"
     if seeds[-1] < 2:
         return rf"{what}: one run each, so no intervals and no tests. Bold: the best learner."
     told = rf"{what}: mean over $n = {n}$ seeds and 95\,\% bootstrap interval."
     tested = [c for c in judged if c.contrasts]
-    if not tested:
+    if not tested or material.asked.plan:
         return f"{told} Bold: the best learner."
     undecided = [c for c in tested if not c.decidable]
     if len(undecided) == len(tested):
@@ -531,7 +560,7 @@ def _means_caption(judged: Sequence[Standings]) -> str:
         names = ", ".join(escaped(c.setting.environment) for c in undecided)
         bold += f" (only the best on {names}, where the seeds are too few for any test)"
     return (
-        rf"{told} {bold}. Stars: the best learner is better, by {RULE} "
+        rf"{told} {bold}. Stars: the best learner is better, by {_rule(material)} "
         r"($^{*}$ $p < 0.05$, $^{**}$ $p < 0.01$, $^{***}$ $p < 0.001$)."
     )
 
@@ -544,6 +573,8 @@ def _mean_cell(comparison: Standings, label: str) -> str:
     text = f"{found.score.estimate:.{digits}f}"
     contrast = next((c for c in comparison.contrasts if c.other.label == label), None)
     best = bool(comparison.learners) and comparison.learners[0].label == label
+    if comparison.plan:
+        contrast = None  # its tests have a table of their own
     tied = contrast is not None and not contrast.significant
     if found.cell.agent.kind == "learner" and (best or (tied and comparison.decidable)):
         text = rf"\textbf{{{text}}}"
@@ -561,10 +592,11 @@ def _stars(contrast: Contrast | None) -> str:
 def _test_row(comparison: Standings, contrast: Contrast) -> str:
     found, digits = contrast.found, comparison.measure.digits
     d = found.difference
+    lead = f"{escaped(contrast.better.label)} less " if comparison.plan else ""
     between = f"[${d.low:.{digits}f}$, ${d.high:.{digits}f}$]"
     p = "$< 0.001$" if contrast.corrected < 0.001 else f"${contrast.corrected:.3f}$"
     cells = [
-        rf"\quad {escaped(contrast.other.label)}",
+        rf"\quad {lead}{escaped(contrast.other.label)}",
         f"${d.estimate:+.{digits}f}$",
         *((between, str(found.n), p) if found.n > 1 else ("--", "1", "--")),
     ]

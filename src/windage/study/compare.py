@@ -65,9 +65,9 @@ class Plan:
     def rule(self) -> str:
         """How p-values are made, in the words that pages and papers use."""
         if self.baseline:
-            what = f"the agents with {self.baseline}, as planned before there were results"
+            what = f"each agent with {self.baseline}, as the study plans"
         elif self.pairs:
-            what = "the pairs of agents that were planned before there were results"
+            what = "the pairs of agents that the study plans to compare"
         else:
             what = "all pairs of agents that were not given the model"
         corrected = "all pairs" if not self else "these comparisons"

@@ -326,6 +326,20 @@ class Store:
         except OSError as err:
             raise unwritable(path, err) from None
 
+    def failed(self) -> set[str]:
+        """Return the keys of runs that failed when they were last tried."""
+        try:
+            lines = (self.folder / "timings.jsonl").read_bytes().splitlines()
+        except OSError:
+            return set()
+        keys = set()
+        for line in lines:
+            with contextlib.suppress(ValueError, AttributeError):  # a line that was cut short
+                entry = json.loads(line)
+                if entry.get("kind") == "failure":
+                    keys.add(str(entry.get("key")))
+        return keys - self.present("runs")
+
     def remove(self, kind: Kind, key: str) -> None:
         """Delete a damaged file."""
         _delete(self.path(kind, key))

@@ -25,6 +25,7 @@ from windage.errors import InputError, StateError, WindageError, listening
 from windage.models import DriftingMDP
 from windage.simulate import run as run_agent
 from windage.study import executors
+from windage.study.compare import Plan
 from windage.study.configs import AT_HAND
 from windage.study.executors import Crew, Job, Pool
 from windage.study.expand import Expansion, Preview, expand, pick, preview, versions
@@ -177,6 +178,8 @@ class Study:
             expansion = expand(self.spec, picks)
             with Store.opened(place) as store:
                 summary = _Session(store, expansion, status, progress).run(open_pool)
+        if tuning is not None:
+            tuning = replace(tuning, folder=named / TUNING)
         return replace(summary, folder=named, tuning=tuning)
 
     def __repr__(self) -> str:
@@ -473,6 +476,13 @@ def _with_history(manifest: Manifest, store: Store) -> Manifest:
                 stacklevel=2,
             )
         return manifest
+    if Plan.of(last.study) != Plan.of(manifest.study) and store.present("runs"):
+        warnings.warn(
+            f"the planned comparisons changed after there were results in {store.folder}: p-values "
+            "are corrected for the new ones only",
+            errors.ParameterWarning,
+            stacklevel=2,
+        )
     before = [*last.before, last.versions]
     now = versions()
     others = [used for i, used in enumerate(before) if used != now and used not in before[:i]]

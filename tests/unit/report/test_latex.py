@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 
 import windage as wd
-from tests.unit.report.page.frames import material, row, scores
+from tests.unit.report.page.frames import asked, material, row, scores
 from windage.report import latex
 from windage.report.latex import bibliography, keys_of
 from windage.report.page import compose, render
-from windage.study.compare import RULE
+from windage.study.compare import RULE, Plan
 
 HIGH = [0.80, 0.82, 0.79, 0.83, 0.81, 0.78, 0.80, 0.84, 0.80, 0.81]
 NEAR = [0.81, 0.80, 0.80, 0.82, 0.82, 0.77, 0.81, 0.83, 0.79, 0.82]
@@ -102,6 +102,56 @@ def test_the_rule_of_the_tests_is_stated_wherever_their_results_are():
     found = material(scores(best=HIGH, near=NEAR, low=LOW))
     texts = [latex.means_table(found), latex.tests_table(found)]
     texts.append(latex.details_text(found, VERSIONS, "abc"))
-    page = compose(found, title="t", provenance=[], study_file="", asked=[])
+    page = compose(found, title="t", provenance=[], study_file="")
     texts.append(render(page).replace("&#39;", "'"))
     assert all(RULE in text for text in texts)
+
+
+def test_all_parameters_of_an_own_agent_are_stated():
+    own = {
+        "agent_id": "mine:Greedy", "delta": 0.05, "variant": "rate 0.25",
+        "agent_parameters": '{"delta": 0.05, "depth": 3, "fast": true, "rate": 0.2512345, '
+                            '"rule": "builtins:max", "start": null, "steps": [1, 2]}',
+    }  # fmt: skip
+    found = material([row("mine", seed, 0.5, **own) for seed in range(2)])
+    parameters = "depth 3, fast yes, rate 0.2512, rule builtins:max, start none, steps [1, 2]"
+    details = latex.details_text(found, VERSIONS, "abc")
+    assert rf"\texttt{{mine:Greedy}}; $\delta$ = 0.05; parameters: {parameters}; given" in details
+    page = compose(found, title="t", provenance=[], study_file="")
+    assert page.setup[0].rows[0][-1] == parameters
+    assert f"Other settings: mine: {parameters}." in page.setup_words
+
+
+def test_agents_that_failed_everywhere_are_named():
+    runs = [(agent, seed) for agent in ("a", "broken_1", "late") for seed in range(2)]
+    runs += [("a", seed, {"horizon": 900}) for seed in range(2)]
+    failed = ["broken_1-0-100", "broken_1-1-100", "late-0-100", "a-0-900", "a-1-900"]
+    found = material(scores(a=[0.5, 0.6]), asked=asked(*runs, failed=failed))
+    details = latex.details_text(found, VERSIONS, "abc")
+    assert "We ran 3 agents on 1 environment" in details
+    assert "2 of 8 runs have finished." in details
+    assert r"\emph{broken\_1} failed on every seed." in details
+    assert r"\emph{late} has no finished run." in details
+    assert r"\emph{a} failed on every seed of world, $T = 900$." in details
+    table = latex.means_table(found)
+    assert "broken\\_1 & -- & \\\\\nlate & -- & \\\\\n" in table
+    assert "(--: no finished run)" in table
+    whole = material(scores(a=[0.5, 0.6]), asked=asked(("a", 0), ("a", 1)))
+    assert "finished" not in latex.details_text(whole, VERSIONS, "abc")
+    assert "--" not in latex.means_table(whole).split("midrule")[1]
+
+
+def test_planned_comparisons_have_their_own_table_and_rule():
+    plan = Plan(baseline="low")
+    found = material(scores(best=HIGH, near=NEAR, low=LOW), asked=asked(plan=plan))
+    table = latex.tests_table(found)
+    rows = re.findall(r"^\\quad (.*?) less (.*?) & ", table, re.MULTILINE)
+    assert sorted(rows) == [("best", "low"), ("near", "low")]
+    assert table.count("0.004") == 2  # twice 2 in 1,024
+    texts = [table, latex.details_text(found, VERSIONS, "abc")]
+    page = compose(found, title="t", provenance=[], study_file="")
+    texts.append(render(page).replace("&#39;", "'"))
+    assert all(plan.rule in text and RULE not in text for text in texts)
+    means = latex.means_table(found)
+    assert bold(means) == ["near"] or bold(means) == ["best"]
+    assert "Stars" not in means

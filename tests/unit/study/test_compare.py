@@ -128,22 +128,35 @@ def test_levels_are_passed_on(pair):
     assert wide.low < narrow.low
 
 
-def test_a_baseline_is_always_second_and_changes_no_number():
+def test_the_planned_comparisons_are_the_family_of_the_tests():
+    """Five differences of one sign: p = 2/32, times as many tests as there are."""
     found = comparisons(HAND, baseline="a")
     assert [(c.first, c.second) for c in found] == [("b", "a"), ("b", "a")]
     assert found[0].paired.difference.estimate == 4.0
-    third = [("river", "c", s, v) for s, v in enumerate([2, 4, 6, 8, 10])]
-    every = comparisons(pl.concat([HAND, table(third)]))
-    some = comparisons(pl.concat([HAND, table(third)]), baseline="c")
-    p_values = {
-        frozenset((c.first, c.second)): c.adjusted for c in every if c.environment == "river"
-    }
-    assert {frozenset((c.first, c.second)): c.adjusted for c in some} == {
-        pair: p for pair, p in p_values.items() if "c" in pair
-    }
+    third = [("river", "c", s, v) for s, v in enumerate([20, 40, 60, 80, 100])]
+    three = pl.concat([HAND, table(third)])
+    adjusted = {}
+    for name, asked in (("all", {}), ("c", {"baseline": "c"}), ("one", {"compare": [("c", "b")]})):
+        here = [c for c in comparisons(three, **asked) if c.environment == "river"]
+        adjusted[name] = {
+            (c.first, c.second): c.adjusted for c in here if "c" in (c.first, c.second)
+        }
+    assert adjusted["all"] == {("a", "c"): 3 / 16, ("b", "c"): 3 / 16}
+    assert adjusted["c"] == {("a", "c"): 2 / 16, ("b", "c"): 2 / 16}
+    assert adjusted["one"] == {("c", "b"): 1 / 16}
     for wrong in ("z", "oracle"):
-        with pytest.raises(InputError, match=f"no such choice: '{wrong}'"):
+        with pytest.raises(InputError, match=f"baseline: no such choice: '{wrong}'"):
             comparisons(HAND, baseline=wrong)
+    for pairs, why in (
+        ([("a", "z")], r"compare\[0\]\[1\]: no such choice: 'z'"),
+        ([("a", "b"), ("a", "a")], r"compare\[1\]: .* is no pair"),
+        ([("a", "b"), ("b", "a")], r"compare\[1\]: .* is there twice"),
+        ([("a",)], r"compare\[0\]: .* is no pair"),
+    ):
+        with pytest.raises(InputError, match=why):
+            comparisons(HAND, compare=pairs)
+    with pytest.raises(InputError, match="baseline: stands beside compare"):
+        comparisons(HAND, baseline="a", compare=[("a", "b")])
 
 
 def test_page_and_comparisons_give_the_same_p_values(tmp_path):

@@ -18,6 +18,7 @@ from tests.unit.study.test_runner import stamps, study
 from tests.unit.study.test_store import contents
 from windage import atomic_io
 from windage.errors import InputError, StateError
+from windage.study.store import Store
 from windage.study.verify import verify
 
 OWN = "tests.unit.study.own"
@@ -41,11 +42,18 @@ def test_an_agent_that_raises_is_named_and_tried_again(tmp_path):
     assert done.hash == ""
     lines = (tmp_path / "results" / "timings.jsonl").read_text().splitlines()
     assert sum(json.loads(line)["kind"] == "failure" for line in lines) == 3
+    with (tmp_path / "results" / "timings.jsonl").open("a") as file:
+        file.write('{"kind": "fail\n3\n')  # a line that was cut short
+    failed = {
+        run.key for run in Store(tmp_path / "results").manifest().runs if run.agent == "wrong"
+    }
+    assert Store(tmp_path / "results").failed() == failed
     before = stamps(tmp_path / "results")
     flag.touch()
     again = asked.run(tmp_path / "results")
     assert (again.kept, again.made, again.failures) == (6, 3, ())
     assert again.hash
+    assert Store(tmp_path / "results").failed() == set()
     assert before.items() <= stamps(tmp_path / "results").items()
 
 

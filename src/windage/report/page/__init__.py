@@ -30,9 +30,9 @@ from windage.report import html
 from windage.report.page import tables
 from windage.report.page.chart import THEMES, AgentStyle, Chart, Table, shortened
 from windage.report.page.charts import charts_of
-from windage.report.page.data import Material, Setting, gather
+from windage.report.page.data import Asked, Material, Setting, gather
 from windage.report.page.verdict import Words, evidence, headline, named, plain_words, verdict
-from windage.study.compare import RULE
+from windage.study.compare import RULE, Plan
 from windage.study.store import Manifest, Store, load_oracles, load_results
 
 __all__ = [
@@ -124,14 +124,14 @@ def make_report(
             fix="let `windage run` finish some runs, or follow it with `windage watch`",
         )
     say("comparing the agents")
-    material = gather(frame, load_oracles(folder))
+    asked = Asked(manifest.runs, Plan.of(manifest.study), store.failed())
+    material = gather(frame, load_oracles(folder), asked)
     wanted = len(manifest.runs)
     page = compose(
         material,
         title=manifest.name,
         provenance=_provenance(store, manifest, complete=frame.height == wanted),
         study_file=study_text(manifest.study),
-        asked=[(run.environment, run.agent) for run in manifest.runs],
         live=live,
         progress=progress,
     )
@@ -170,7 +170,6 @@ def compose(
     title: str,
     provenance: Sequence[tuple[str, str]],
     study_file: str,
-    asked: Sequence[tuple[str, str]],
     live: bool = False,
     progress: Callable[[str], None] | None = None,
 ) -> Page:
@@ -182,8 +181,6 @@ def compose(
         What was found in the results folder.
     title, provenance, study_file
         The study's name, where its numbers come from, and the study itself as text.
-    asked
-        The environment and the agent of every run that the study asks for.
     live
         Whether the page is served while the study runs.
     progress
@@ -205,14 +202,12 @@ def compose(
             )
         )
     judged = material.judged
-    missing = _missing(material, asked)
-    known = {agent.label for agent in results.agents}
-    nowhere = [label for label in dict.fromkeys(agent for _, agent in asked) if label not in known]
+    missing = material.missing
     return Page(
         title=title,
-        headline=headline(judged, material.styles, nowhere),
+        headline=headline(judged, material.styles, material.nowhere),
         facts=_facts(material),
-        remarks=_remarks(material, len(asked), nowhere),
+        remarks=_remarks(material),
         cards=[
             Card(
                 comparison.setting.title,
@@ -220,7 +215,7 @@ def compose(
                 verdict(
                     comparison,
                     material.styles,
-                    missing.get(comparison.setting.environment, []),
+                    missing.get((comparison.setting.environment, comparison.setting.horizon), []),
                 ),
                 evidence(comparison),
             )
@@ -233,6 +228,7 @@ def compose(
         provenance=provenance,
         study_file=study_file,
         live=live,
+        rule=material.asked.plan.rule,
     )
 
 
@@ -265,28 +261,29 @@ def _facts(material: Material) -> str:
     return " · ".join(parts)
 
 
-def _missing(material: Material, asked: Sequence[tuple[str, str]]) -> dict[str, list[str]]:
-    """Return the agents without a finished run in an environment, by the environment."""
-    frame = material.results.frame
-    done = set(zip(frame["environment"], frame["agent"], strict=True))
-    found: dict[str, list[str]] = {}
-    for environment, agent in dict.fromkeys(asked):
-        if (environment, agent) not in done:
-            found.setdefault(environment, []).append(agent)
-    return found
-
-
-def _remarks(material: Material, wanted: int, nowhere: Sequence[str]) -> list[str]:
-    done = material.results.frame.height
-    if done >= wanted:
-        return []
-    said = (
-        f"{done:,} of {wanted:,} runs are in: numbers will change, and agents are compared on the "
-        "seeds that both have."
-    )
-    if nowhere:
-        said += f" Without a finished run so far: {plain_words(named(nowhere))}."
-    return [said]
+def _remarks(material: Material) -> list[str]:
+    """Return what to know before anything else: what is missing, what was picked where."""
+    remarks = []
+    done, wanted = material.results.frame.height, len(material.asked.runs)
+    if done < wanted:
+        said = (
+            f"{done:,} of {wanted:,} runs are in: numbers will change, and agents are compared on "
+            "the seeds that both have."
+        )
+        if material.nowhere:
+            said += f" Without a finished run so far: {plain_words(named(material.nowhere))}."
+        known = {(setting.environment, setting.horizon) for setting in material.results.settings}
+        empty = [f"{e}, T = {T:,}" for e, T in material.missing if (e, T) not in known]
+        if empty and known:
+            said += f" Nothing has finished on {plain_words(named(empty))}."
+        remarks.append(said)
+    remarks += [
+        f"{label} is the best of {n} settings of {id} on {plain_words(named(where))}, picked on "
+        "the seeds it is shown on: expect less of it on others. Tests are corrected for that, "
+        "means are not; `tune` in a study file picks on seeds of its own."
+        for (label, id, n), where in material.best_of().items()  # noqa: A001
+    ]
+    return remarks
 
 
 def _count(n: int, what: str) -> str:
@@ -405,6 +402,7 @@ class Page:
     provenance: Sequence[tuple[str, str]]
     study_file: str
     live: bool = False
+    rule: str = RULE
 
 
 def render(page: Page) -> str:
@@ -434,7 +432,7 @@ def render(page: Page) -> str:
         scripts={name: Markup(text) for name, text in scripts.items()},  # noqa: S704
         tables=tables,
         bulk=_BULK,
-        rule=RULE,
+        rule=page.rule,
         data=lambda: _json({"charts": charts, "themes": THEMES, "tables": tables.found}),
     )
     return body + "\n"

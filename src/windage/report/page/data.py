@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+import re
+from collections.abc import Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
 
@@ -22,14 +23,16 @@ from windage.confidence.tuning import optimal_widening, optimal_window
 from windage.report.page.chart import AgentStyle, styles_of
 from windage.spaces import StateActions
 from windage.study import stats
-from windage.study.compare import corrected, informed
+from windage.study.compare import Plan, corrected, informed
 from windage.study.stats import Interval, Paired
+from windage.study.store import ManifestRun
 
 __all__ = [
     "LEVEL",
     "REWARD",
     "SHARE",
     "AgentRuns",
+    "Asked",
     "Contrast",
     "Material",
     "Measure",
@@ -41,7 +44,10 @@ __all__ = [
     "StudyAgent",
     "compare",
     "gather",
+    "rounded_text",
+    "settings_of",
     "shared",
+    "values_of",
 ]
 
 Reals = NDArray[np.float64]
@@ -89,6 +95,11 @@ class StudyAgent:
         """Return its parameters as the study file has them."""
         found = json.loads(self.parameters)
         return found if isinstance(found, dict) else {}
+
+    @property
+    def own(self) -> bool:
+        """Whether it is a class of the user's, which a reader can look up nowhere else."""
+        return ":" in self.id
 
 
 @dataclass(frozen=True)
@@ -160,9 +171,52 @@ class AgentRuns:
         """Return the different values of a column, as they come."""
         return self.frame[name].unique(maintain_order=True).to_list()
 
+    def settings_text(self) -> list[str]:
+        """Return what else was set: of an own agent all parameters, of others what is unusual."""
+        if not self.agent.own:
+            return [rounded_text(text) for text in self.labels("variant") if text]
+        shown = [name for name in ("window", "widening", "delta") if any(self.labels(name))]
+        texts = []
+        for text in self.labels("agent_parameters"):
+            values = json.loads(text).items()
+            parts = [f"{name} {_word(value)}" for name, value in values if name not in shown]
+            texts.append(rounded_text(", ".join(parts)))
+        return [text for text in texts if text]
+
     def has(self, name: str) -> bool:
         """Whether some run has something in a list column."""
         return bool((self.frame[name].list.len() > 0).any())
+
+
+def values_of(cells: Iterable[AgentRuns], name: str) -> list[Any]:
+    """Return the different values of a column; null and an empty text are none, but 0 is one."""
+    found = dict.fromkeys(value for cell in cells for value in cell.labels(name))
+    return [value for value in found if value is not None and value != ""]
+
+
+def settings_of(cells: Iterable[AgentRuns]) -> list[str]:
+    """Return the different texts on what else was set."""
+    return list(dict.fromkeys(text for cell in cells for text in cell.settings_text()))
+
+
+def rounded_text(text: str) -> str:
+    """Return a text with its numbers in four digits.
+
+    >>> rounded_text("slack 4.47003527154273, prior 1")
+    'slack 4.47, prior 1'
+    """
+    return re.sub(r"\d+\.\d{4,}", lambda found: f"{float(found[0]):.4g}", text)
+
+
+def _word(value: Any) -> str:
+    """Return a parameter in words.
+
+    >>> _word(True), _word(None), _word(0.5), _word([1, 2])
+    ('yes', 'none', '0.5', '[1, 2]')
+    """
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return "none" if value is None else value if isinstance(value, str) else json.dumps(value)
 
 
 class Results:
@@ -203,6 +257,10 @@ class Results:
         """Return the cells of a setting, in the order of the study."""
         found = (self._cells.get((setting, agent.label)) for agent in self.agents)
         return [cell for cell in found if cell and (not kinds or cell.agent.kind in kinds)]
+
+    def cells_of(self, label: str) -> list[AgentRuns]:
+        """Return the cells of one agent in all settings."""
+        return [cell for (_, name), cell in self._cells.items() if name == label]
 
     def of_agent(self, agent: StudyAgent, environment: str) -> list[AgentRuns]:
         """Return the cells of an agent in an environment, the shortest horizon first."""
@@ -268,9 +326,12 @@ class Standings:
     ranking
         All agents, the best mean first.
     contrasts
-        The best learner less every other agent that does not require the model, in that order.
+        The best learner less every other agent that does not require the model, in that order; or
+        the comparisons that were planned.
     corrected
         The p-values of all pairs that were tested, by their labels, corrected by Holm's rule.
+    plan
+        Which pairs were to be tested.
     """
 
     setting: Setting
@@ -278,6 +339,7 @@ class Standings:
     ranking: Sequence[Scored]
     contrasts: Sequence[Contrast]
     corrected: Mapping[frozenset[str], float]
+    plan: Plan = field(default_factory=Plan)
 
     @property
     def tests(self) -> int:
@@ -319,24 +381,26 @@ class Standings:
         return self.paired_seeds >= self.needed_seeds
 
 
-def compare(results: Results, setting: Setting) -> Standings:
-    """Return the ranking and the tests of a setting."""
+def compare(results: Results, setting: Setting, plan: Plan) -> Standings:
+    """Return the ranking and the tests of a setting: those that were planned, or of all pairs."""
     measure = results.measure(setting)
     scored = [Scored(cell, stats.mean(cell.values(measure))) for cell in results.cells(setting)]
     ranking = sorted(scored, key=lambda one: -one.score.estimate)
     judged = [one for one in ranking if one.cell.agent.kind != "informed"]
-    tested = corrected({one.label: one.cell.by_seed(measure) for one in judged})
+    tested = corrected({one.label: one.cell.by_seed(measure) for one in judged}, plan)
     p_values = {frozenset(pair): p for pair, p in tested.items()}
     best = next((one for one in judged if one.cell.agent.kind == "learner"), None)
+    others = [other for other in judged if best is not None and other is not best]
+    pairs = [(best.label, other.label) for other in others] if best else []
+    by_label = {one.label: one for one in judged}
     contrasts = []
-    for other in judged:
-        if best is None or other is best:
-            continue
-        first, second = shared(best.cell, other.cell, measure)
+    for labels in plan.pairs_of(by_label) if plan else pairs:
+        one, other = (by_label[label] for label in labels)
+        first, second = shared(one.cell, other.cell, measure)
         if first.size:
-            p = p_values.get(frozenset((best.label, other.label)), 1.0)
-            contrasts.append(Contrast(best, other, stats.paired(first, second), p))
-    return Standings(setting, measure, ranking, contrasts, p_values)
+            p = p_values.get(frozenset(labels), 1.0)
+            contrasts.append(Contrast(one, other, stats.paired(first, second), p))
+    return Standings(setting, measure, ranking, contrasts, p_values, plan)
 
 
 def shared(
@@ -356,6 +420,25 @@ class Oracle:
     tuning: tuple[float, float]
 
 
+@dataclass(frozen=True)
+class Asked:
+    """What a study asks for, whether it was found or not.
+
+    Attributes
+    ----------
+    runs
+        All of them.
+    plan
+        Which agents are to be compared.
+    failed
+        The keys of runs that failed when they were last tried.
+    """
+
+    runs: Sequence[ManifestRun] = ()
+    plan: Plan = field(default_factory=Plan)
+    failed: Set[str] = frozenset()
+
+
 @dataclass(frozen=True, eq=False)
 class Material:
     """Results, comparisons, styles and oracles: the input of charts and words.
@@ -370,12 +453,66 @@ class Material:
         The style of each agent on all charts, by its label.
     oracles
         Optimal gains over time, where they are known.
+    asked
+        What the study asks for.
     """
 
     results: Results
     comparisons: Mapping[Setting, Standings]
     styles: Mapping[str, AgentStyle]
     oracles: Mapping[tuple[str, int], Oracle]
+    asked: Asked = field(default_factory=Asked)
+
+    @property
+    def missing(self) -> dict[tuple[str, int], list[str]]:
+        """The agents without a finished run, by environment and horizon."""
+        done = {(s.environment, s.horizon, cell.agent.label)
+                for s in self.results.settings for cell in self.results.cells(s)}  # fmt: skip
+        found: dict[tuple[str, int], list[str]] = {}
+        for run in self.asked.runs:
+            agents = found.setdefault((run.environment, run.horizon), [])
+            place = (run.environment, run.horizon, run.agent)
+            if place not in done and run.agent not in agents:
+                agents.append(run.agent)
+        return {place: agents for place, agents in found.items() if agents}
+
+    @property
+    def nowhere(self) -> list[str]:
+        """The agents without any finished run."""
+        known = {agent.label for agent in self.results.agents}
+        return [a for a in dict.fromkeys(run.agent for run in self.asked.runs) if a not in known]
+
+    @property
+    def tuned(self) -> dict[str, str]:
+        """What was picked on other seeds for some agents, and on which, by their labels."""
+        return {run.agent: run.tuned for run in self.asked.runs if run.tuned}
+
+    def has_failed(self, agent: str, environment: str = "", horizon: int = 0) -> bool:
+        """Whether all runs of an agent failed; of all its runs, or of those in one setting."""
+        runs = [
+            run
+            for run in self.asked.runs
+            if run.agent == agent
+            and (environment, horizon) in (("", 0), (run.environment, run.horizon))
+        ]
+        return bool(runs) and all(run.key in self.asked.failed for run in runs)
+
+    def best_of(self) -> dict[tuple[str, str, int], list[str]]:
+        """Return where the best learner is one of several settings of its kind.
+
+        By its label, its id, and how many there are: the environments. Agents of planned
+        comparisons are named in advance, and tuned ones picked on other seeds.
+        """
+        found: dict[tuple[str, str, int], list[str]] = {}
+        for standings in [] if self.asked.plan else self.judged:
+            learners = [one for one in standings.learners if one.label not in self.tuned]
+            for best in (one for one in standings.learners[:1] if one in learners):
+                id = best.cell.agent.id  # noqa: A001
+                n = sum(one.cell.agent.id == id for one in learners)
+                if n > 1:
+                    where = found.setdefault((best.label, id, n), [])
+                    where.append(standings.setting.environment)
+        return found
 
     @property
     def judged(self) -> Sequence[Standings]:
@@ -387,10 +524,10 @@ class Material:
         return self.oracles.get((setting.environment, setting.horizon))
 
 
-def gather(frame: pl.DataFrame, oracles: pl.DataFrame) -> Material:
+def gather(frame: pl.DataFrame, oracles: pl.DataFrame, asked: Asked | None = None) -> Material:
     """Return the material of a page, from the rows of runs and of oracles."""
-    results = Results(frame)
-    comparisons = {setting: compare(results, setting) for setting in results.settings}
+    results, asked = Results(frame), asked or Asked()
+    comparisons = {setting: compare(results, setting, asked.plan) for setting in results.settings}
     curves = {
         (row["environment"], int(row["horizon"])): Oracle(
             np.array(row["t"]),
@@ -400,7 +537,7 @@ def gather(frame: pl.DataFrame, oracles: pl.DataFrame) -> Material:
         for row in oracles.iter_rows(named=True)
         if row["optimal_gain"]
     }
-    return Material(results, comparisons, _styles(results, comparisons), curves)
+    return Material(results, comparisons, _styles(results, comparisons), curves, asked)
 
 
 def _tuning(row: dict[str, Any]) -> tuple[float, float]:

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Iterable
 from typing import Any
 
 from windage.report.page.chart import Table, shortened
-from windage.report.page.data import REWARD, SHARE, AgentRuns, Material
+from windage.report.page.data import REWARD, SHARE, AgentRuns, Material, settings_of, values_of
 from windage.study import stats
 from windage.study.stats import Interval
 
@@ -16,7 +14,6 @@ __all__ = [
     "agents_table",
     "environments_table",
     "numbers_table",
-    "rounded_text",
     "runs_table",
     "setup_words",
 ]
@@ -30,19 +27,20 @@ def agents_table(material: Material) -> Table:
     results = material.results
     rows: list[list[Any]] = []
     for agent in results.agents:
-        cells = _cells(material, agent.label)
+        cells = results.cells_of(agent.label)
         rows.append(
             [
                 agent.label,
                 agent.id,
                 ", ".join(agent.told) or "nothing",
-                *(_joined(_values(cells, name)) for name in ("radii", "ties")),
-                *(_span(_values(cells, name)) for name in ("window", "widening", "delta")),
-                _joined([rounded_text(text) for text in _values(cells, "variant")]),
+                *(_joined(values_of(cells, name)) for name in ("radii", "ties")),
+                *(_span(values_of(cells, name)) for name in ("window", "widening", "delta")),
+                " or ".join(settings_of(cells)) or "–",
             ]
         )
     headers = [
-        "agent", "id", "is given", "radii", "ties", "window", "widening", "delta", "variant",
+        "agent", "id", "is given", "radii", "ties", "window", "widening", "delta",
+        "other settings",
     ]  # fmt: skip
     return Table("Agents", headers, rows)
 
@@ -54,13 +52,13 @@ def setup_words(material: Material) -> list[str]:
     labels: dict[str, dict[str, list[str]]] = {"radii": {}, "ties": {}}
     variants = []
     for agent in results.agents:
-        cells = _cells(material, agent.label)
+        cells = results.cells_of(agent.label)
         facts = [_FACTS.get(fact, fact) for fact in agent.told]
         given.setdefault(" and ".join(facts) or "nothing", []).append(agent.label)
         for name, groups in labels.items():
-            for value in _values(cells, name):
+            for value in values_of(cells, name):
                 groups.setdefault(str(value), []).append(agent.label)
-        chosen = [rounded_text(text) for text in _values(cells, "variant")]
+        chosen = settings_of(cells)
         if chosen:
             variants.append(f"{shortened(agent.label, 40)}: {' or '.join(chosen)}")
     found = [" ".join(f"Given {what}: {_names(who)}." for what, who in given.items())]
@@ -68,6 +66,9 @@ def setup_words(material: Material) -> list[str]:
         if labels[name]:
             parts = [f"{value} for {_names(who)}" for value, who in labels[name].items()]
             found.append(f"{title}: {'; '.join(parts)}.")
+    if material.tuned:
+        parts = [f"{shortened(label, 40)}: {what}" for label, what in material.tuned.items()]
+        found.append(f"Picked in each environment on seeds that are not shown: {'; '.join(parts)}.")
     if variants:
         more = f"; and {len(variants) - _MOST_NAMED} more" if len(variants) > _MOST_NAMED else ""
         found.append(f"Other settings: {'; '.join(variants[:_MOST_NAMED])}{more}.")
@@ -145,13 +146,6 @@ def _between(found: Interval | None, n: int) -> tuple[float | None, float | None
     return (found.estimate, found.low, found.high) if n > 1 else (found.estimate, None, None)
 
 
-def _cells(material: Material, label: str) -> list[AgentRuns]:
-    """Return the cells of one agent in all settings."""
-    results = material.results
-    cells = (cell for setting in results.settings for cell in results.cells(setting))
-    return [cell for cell in cells if cell.agent.label == label]
-
-
 def _names(labels: list[str]) -> str:
     """Return a few names, or how many there are.
 
@@ -163,22 +157,8 @@ def _names(labels: list[str]) -> str:
     return " · ".join(shortened(label, 40) for label in labels)  # labels have commas of their own
 
 
-def _values(cells: Iterable[AgentRuns], name: str) -> list[Any]:
-    found = (value for cell in cells for value in cell.labels(name))
-    return list(dict.fromkeys(value for value in found if value is not None))
-
-
 def _joined(values: list[Any]) -> str:
     return ", ".join(map(str, values)) or "–"
-
-
-def rounded_text(text: str) -> str:
-    """Return a text with its numbers in four digits.
-
-    >>> rounded_text("slack 4.47003527154273, prior 1")
-    'slack 4.47, prior 1'
-    """
-    return re.sub(r"\d+\.\d{4,}", lambda found: f"{float(found[0]):.4g}", text)
 
 
 def _span(values: list[Any]) -> str:

@@ -19,6 +19,9 @@ Words = list[str | AgentStyle]
 _MOST_NAMED = 4
 """Agents that one sentence names; of others it says how many."""
 
+_MOST_PLANNED = 8
+"""Planned comparisons of a setting that have a sentence each."""
+
 _LEAST_P = 0.001
 
 
@@ -51,11 +54,17 @@ def verdict(
         )
         return sentences + lacking
     rivals = comparison.rivals
-    if not rivals:
+    if comparison.plan:
+        sentences += _planned(comparison, styles)
+    elif not rivals:
         sentences.append(["There is no other learner to compare it with."])
     else:
         sentences += _rivalry(comparison, styles)
-    floors = [c for c in comparison.contrasts if c.other.cell.agent.kind == "floor"]
+    floors = [
+        c
+        for c in comparison.contrasts
+        if c.other.cell.agent.kind == "floor" and not comparison.plan
+    ]
     sentences += [_floor(best, contrast, comparison, styles) for contrast in floors[:1]]
     if floors:
         sentences += _near_floor(comparison, floors[0].other, styles)
@@ -93,7 +102,8 @@ def evidence(comparison: Standings) -> Table:
         "difference", f"mean ({unit})", "95 % from", "to", "paired seeds", "seeds better",
         "p (Holm)", "significant",
     ]  # fmt: skip
-    return Table(f"The best learner less each other, {comparison.setting.title}", headers, rows)
+    what = "Planned comparisons" if comparison.plan else "The best learner less each other"
+    return Table(f"{what}, {comparison.setting.title}", headers, rows)
 
 
 def plain_words(words: Words) -> str:
@@ -171,6 +181,29 @@ def _rivalry(comparison: Standings, styles: Mapping[str, AgentStyle]) -> list[Wo
     return sentences
 
 
+def _planned(comparison: Standings, styles: Mapping[str, AgentStyle]) -> list[Words]:
+    """Return what was found of the comparisons that were planned, a sentence each."""
+    shown = comparison.contrasts[:_MOST_PLANNED]
+    if not shown:
+        return [["None of the planned comparisons has runs on the same seeds."]]
+    sentences: list[Words] = []
+    for one in shown:
+        first, second = styles[one.better.label], styles[one.other.label]
+        if comparison.decidable and not one.significant:
+            amount = _amount(one, comparison)
+            sentences.append(["No test tells ", first, " from ", second, f": {amount}."])
+            continue
+        ahead = one.found.difference.estimate >= 0
+        above, below = (first, second) if ahead else (second, first)
+        verb = " beats " if comparison.decidable else " is above "
+        amount = _amount(one, comparison, sign=1 if ahead else -1)
+        sentences.append([above, verb, below, f" by {amount}."])
+    more = len(comparison.contrasts) - len(shown)
+    if more > 0:
+        sentences.append([f"{more} more planned comparisons are in the table below."])
+    return sentences if comparison.decidable else [*sentences, [_too_few(comparison)]]
+
+
 def _too_few(comparison: Standings) -> str:
     """Return what a reader should know where no test could have said yes."""
     n, pairs = comparison.paired_seeds, comparison.tests
@@ -218,19 +251,18 @@ def _near_floor(
     return sentences
 
 
-def _amount(contrast: Contrast, comparison: Standings) -> str:
-    """Return a difference with its interval, its seeds and its test."""
+def _amount(contrast: Contrast, comparison: Standings, sign: int = 1) -> str:
+    """Return a difference, or its opposite, with its interval, its seeds and its test."""
     found, measure = contrast.found, comparison.measure
     unit = "points" if measure is SHARE else "per step"
     d = found.difference
     digits = measure.digits + (abs(d.estimate) < 0.5 * 10.0**-measure.digits)
-    test = f"; {_p_text(contrast.corrected)}" if comparison.decidable else ""
+    amount = f"{sign * d.estimate:.{digits}f} {unit}".replace("-", "\u2212")
     if found.n < 2:
-        return f"{d.estimate:.{digits}f} {unit} (one paired seed)"
-    return (
-        f"{d.estimate:.{digits}f} {unit} ({_range(d.low, d.high, digits)}; "
-        f"{found.n} paired seeds{test})"
-    )
+        return f"{amount} (one paired seed)"
+    test = f"; {_p_text(contrast.corrected)}" if comparison.decidable else ""
+    low, high = sorted((sign * d.low, sign * d.high))
+    return f"{amount} ({_range(low, high, digits)}; {found.n} paired seeds{test})"
 
 
 def _range(low: float, high: float, digits: int) -> str:
@@ -288,6 +320,8 @@ def headline(
         return ["No learner took part: these are yardsticks only."]
     if all(c.seeds < 2 for c in judged):
         return ["One seed each: the numbers below are single runs, and no difference is proved."]
+    if judged[0].plan:
+        return _plan_in_a_line(judged, styles)
     only = {one.label for c in judged for one in c.learners}
     if len(only) == 1:
         return [
@@ -304,6 +338,19 @@ def headline(
             if found:
                 return found
     return _one_by_one(judged, styles)
+
+
+def _plan_in_a_line(comparisons: Sequence[Standings], styles: Mapping[str, AgentStyle]) -> Words:
+    """Return how many of the planned comparisons tell their agents apart."""
+    tests = [(c, one) for c in comparisons for one in c.contrasts]
+    yes = sum(one.significant for c, one in tests if c.decidable)
+    baseline = styles.get(comparisons[0].plan.baseline)
+    by: Words = [" with ", baseline] if baseline else []
+    if not any(c.decidable for c, _ in tests):
+        seeds = min((c.paired_seeds for c, _ in tests), default=0)
+        return ["The planned comparisons", *by, f" cannot be decided with {seeds} seeds."]
+    verb = "is" if yes == 1 else "are"
+    return [f"Of {len(tests)} planned comparisons", *by, f", {yes} {verb} significant."]
 
 
 def _everywhere(comparisons: Sequence[Standings], styles: Mapping[str, AgentStyle]) -> Words:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import polars as pl
 
-from windage.report.page.data import gather
+from windage.report.page.data import Asked, gather
+from windage.study.compare import Plan
 from windage.study.schema import ORACLE, RUN
+from windage.study.store import ManifestRun
 
 SCHEMA = {"study": pl.String, "environment": pl.String, "agent": pl.String} | RUN.dtypes
 LABELLED = {"environment": pl.String} | ORACLE.dtypes
@@ -50,10 +52,21 @@ def row(agent, seed, share, **more):
     return found | more
 
 
-def material(rows, oracles=()):
+def asked(*runs, plan=None, failed=()):
+    """What a study asks for: (agent, seed), in the setting of `row` unless it says otherwise."""
+    found = []
+    for agent, seed, *more in runs:
+        given = {"environment": "world", "horizon": 100, "tuned": ""} | dict(*more)
+        key = f"{agent}-{seed}-{given['horizon']}"
+        found.append(ManifestRun(key=key, agent=agent, seed=seed, environment_index=0,
+                                 agent_index=0, oracle=None, **given))  # fmt: skip
+    return Asked(tuple(found), plan or Plan(), frozenset(failed))
+
+
+def material(rows, oracles=(), asked=None):
     frame = pl.DataFrame([{name: one.get(name) for name in SCHEMA} for one in rows], schema=SCHEMA)
     known = [{name: one.get(name) for name in LABELLED} for one in oracles]
-    return gather(frame, pl.DataFrame(known, schema=LABELLED))
+    return gather(frame, pl.DataFrame(known, schema=LABELLED), asked)
 
 
 def scores(**agents):

@@ -13,8 +13,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from tests.unit.report.page.frames import material, row, scores
+from tests.unit.report.page.frames import asked, material, row, scores
 from windage.report.page import compose, render, study_text
+from windage.study.compare import Plan
 
 
 class Read(HTMLParser):
@@ -56,7 +57,6 @@ def page():
             title="by hand",
             provenance=[("command", "x")],
             study_file="",
-            asked=[("world", "a")] * 4,
         )
     )
 
@@ -93,7 +93,6 @@ def test_nothing_of_the_day_or_the_machine_is_in_it(page):
         title="by hand",
         provenance=[("command", "x")],
         study_file="",
-        asked=[("world", "a")] * 4,
     )
     assert render(again) == page
 
@@ -103,15 +102,48 @@ def test_nothing_of_the_day_or_the_machine_is_in_it(page):
 @given(st.text(max_size=60))
 def test_any_name_is_text(name):
     found = material([row(f"agent {name}", seed, 0.5) for seed in range(2)])
-    page = compose(
-        found, title=name, provenance=[("seeds", name)], study_file=name, asked=[("world", "a")] * 2
-    )
+    page = compose(found, title=name, provenance=[("seeds", name)], study_file=name)
     text = render(page)
     assert Read(text).bad == []
     data = re.search(r'id="data">(.*?)</script>', text, re.DOTALL)[1]
     tables = json.loads(data)["tables"]
     assert any(f"agent {name}" in line for table in tables.values() for line in table["rows"])
     assert text.count("<script") == 3
+
+
+def remarks(rows, asked=None):
+    page = compose(material(rows, asked=asked), title="t", provenance=[], study_file="")
+    return [*page.remarks, *page.setup_words]
+
+
+def test_the_best_of_a_sweep_is_shown_with_a_warning():
+    same = {"agent_id": "sw-ucrl"}
+    rows = [row(f"window {w}", seed, w / 100, **same) for w in (20, 50) for seed in range(2)]
+    rows += [row("other", seed, 0.9, agent_id="psrl") for seed in range(2)]
+    assert not any("settings of" in said for said in remarks(rows))  # it is not the best one
+    (warning,) = (said for said in remarks(rows[:4]) if "settings of" in said)
+    assert warning.startswith(
+        "window 50 is the best of 2 settings of sw-ucrl on world, picked on the seeds it is shown "
+        "on: expect less of it on others."
+    )
+    planned = asked(plan=Plan(pairs=(("window 50", "window 20"),)))
+    assert not any("settings of" in said for said in remarks(rows[:4], planned))
+
+
+def test_what_was_tuned_apart_is_said():
+    runs = [("a", seed, {"tuned": "window, on 3 seeds from 7 to 9"}) for seed in range(2)]
+    said = remarks(scores(a=[0.5, 0.6]), asked(*runs))
+    assert (
+        "Picked in each environment on seeds that are not shown: a: window, on 3 seeds from 7 to 9."
+        in said
+    )
+
+
+def test_agents_and_settings_without_a_run_are_named():
+    runs = [("a", 0), ("a", 1), ("b", 0), ("a", 0, {"horizon": 900})]
+    first, *_ = remarks(scores(a=[0.5, 0.6]), asked(*runs))
+    assert first.startswith("2 of 4 runs are in")
+    assert first.endswith("so far: b. Nothing has finished on world, T = 900.")
 
 
 VALUES = st.recursive(

@@ -7,8 +7,9 @@ import re
 
 import pytest
 
-from tests.unit.report.page.frames import material, row, scores
+from tests.unit.report.page.frames import asked, material, row, scores
 from windage.report.page.verdict import evidence, headline, plain_words, verdict
+from windage.study.compare import Plan
 
 LOW = [0.30, 0.31, 0.29, 0.33, 0.30, 0.28, 0.32, 0.30, 0.31, 0.29]
 HIGH = [0.80, 0.82, 0.79, 0.83, 0.81, 0.78, 0.80, 0.84, 0.80, 0.81]
@@ -33,8 +34,8 @@ def stepped_down(p_values):
     return [adjusted[k] for k in range(len(p_values))]
 
 
-def told(rows):
-    found = material(rows)
+def told(rows, plan=None):
+    found = material(rows, asked=asked(plan=plan))
     (comparison,) = found.judged
     top = plain_words(headline([comparison], found.styles))
     return top, [plain_words(words) for words in verdict(comparison, found.styles)], comparison
@@ -224,3 +225,45 @@ def test_without_an_oracle_rewards_are_compared():
 def test_nothing_at_all():
     found = material([])
     assert plain_words(headline(found.judged, found.styles)) == "Nothing has been run yet."
+
+
+@pytest.mark.parametrize("planned", [Plan(baseline="low"), Plan((("near", "best"),))])
+def test_planned_comparisons_are_tested_and_told_and_no_others(planned):
+    agents = {"best": HIGH, "near": NEAR, "low": LOW, "random": [0.2] * 10}
+    top, said, comparison = told(scores(**agents, oracle=[1.0] * 10), planned)
+    pairs = planned.pairs or [(agent, "low") for agent in ("best", "near", "random")]
+    gaps = [[a - b for a, b in zip(agents[x], agents[y], strict=True)] for x, y in pairs]
+    corrected = stepped_down([flipped(gap) for gap in gaps])
+    by_hand = {frozenset(pair): p for pair, p in zip(pairs, corrected, strict=True)}
+    assert dict(comparison.corrected) == pytest.approx(by_hand)
+    assert comparison.tests == len(pairs)
+    estimates = {(c.better.label, c.other.label): c.found.difference.estimate
+                 for c in comparison.contrasts}  # fmt: skip
+    means = {pair: 10 * sum(gap) for pair, gap in zip(pairs, gaps, strict=True)}
+    assert estimates == pytest.approx(means)
+    if planned.baseline:
+        assert top == "Of 3 planned comparisons with low, 3 are significant."
+        assert said[1].startswith(f"best beats low by {means['best', 'low']:.1f} points (")
+        assert said[2].startswith("near beats low by ")
+        assert said[3].startswith(f"low beats random by {-means['random', 'low']:.1f} points (")
+    else:
+        assert top == "Of 1 planned comparisons, 0 are significant."
+        assert said[1].startswith("No test tells near from best: \u22120.1 points (")
+    assert evidence(comparison).caption == "Planned comparisons, world, T = 100"
+    assert not any("of all pairs" in one or "learns nothing" in one for one in said)
+
+
+def test_planned_comparisons_need_fewer_seeds_than_all_pairs():
+    """With 7 seeds the least p-value is 2/128: enough for 3 tests at 5 %, too few for 6."""
+    agents = {"best": HIGH[:7], "near": NEAR[:7], "low": LOW[:7], "random": [0.2] * 7}
+    _, said, every = told(scores(**agents))
+    assert not every.decidable
+    assert any("to test 6 pairs at 5 % takes 8 seeds at least" in one for one in said)
+    top, _, planned = told(scores(**agents), Plan(baseline="low"))
+    assert planned.decidable
+    assert top == "Of 3 planned comparisons with low, 3 are significant."
+    few = {name: x[:3] for name, x in agents.items()}
+    top, said, _ = told(scores(**few), Plan(baseline="low"))
+    assert top == "The planned comparisons with low cannot be decided with 3 seeds."
+    assert said[1].startswith("best is above low by ")
+    assert said[-1].startswith("3 seeds cannot show more: to test 3 pairs at 5 %")
