@@ -34,6 +34,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numba import config, types
+from numba._dispatcher import compute_fingerprint
 from numba.core import typed_passes, untyped_passes
 from numba.core.caching import FunctionCache, IndexDataCacheFile
 from numba.core.codegen import JITCodeLibrary
@@ -425,6 +426,13 @@ def _to_the_end(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any
     return results[0]
 
 
+def _fingerprint(value: Any) -> Any:
+    """Return what tells the type that a kernel sees in a value from others."""
+    if isinstance(value, tuple):
+        return type(value), *map(_fingerprint, value)
+    return compute_fingerprint(value)
+
+
 class Tier:
     """The choice between compiling a kernel for some types of arguments and interpreting it.
 
@@ -434,11 +442,16 @@ class Tier:
     """
 
     _spent: ClassVar[dict[Any, float]] = {}
+    _types: ClassVar[dict[Any, tuple[Any, ...]]] = {}  # to ask numba takes as long as a short run
 
     def __init__(self, kernel: Any, arguments: tuple[Any, ...]) -> None:
         self.kernel = kernel
-        self._key = None if _OFF else (kernel, tuple(map(kernel.typeof_pyval, arguments)))
-        if self._key is not None and self._is_compiled(self._key[1]):
+        self._key = None if _OFF else (kernel, *map(_fingerprint, arguments))
+        if self._key is None or self._spent.get(self._key) == math.inf:
+            return
+        if self._key not in self._types:
+            self._types[self._key] = tuple(map(kernel.typeof_pyval, arguments))
+        if self._is_compiled(self._types[self._key]):
             self._spent[self._key] = math.inf
 
     def _is_compiled(self, signature: tuple[Any, ...]) -> bool:
