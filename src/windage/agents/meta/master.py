@@ -315,7 +315,7 @@ class Alarms:
         return Reach(test, factor * self._rho_hat(steps, self.horizon), horizon)
 
 
-_EPISODES_KEPT = (1 << 14) + 8  # more than a run plays between two looks at them
+_EPISODES_KEPT = (1 << 15) + 8  # more than a run plays between two looks at them
 
 
 @dataclass
