@@ -22,7 +22,7 @@ from windage.validation import LAST_TIME, as_integer, as_seed
 
 __all__ = ["FunctionWorld", "Problem", "Run", "Simulator", "run", "time_of", "world_of"]
 
-_BLOCK = 1 << 14  # steps a compiled loop plays at a time: its arrays stay in the cache
+_BLOCK = 1 << 15  # steps a compiled loop plays at a time: its arrays stay in the cache
 _PATIENCE = 0.1  # seconds that an agent played step by step may take before anybody is told
 
 

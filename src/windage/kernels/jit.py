@@ -34,6 +34,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numba import config, types
+from numba._dispatcher import compute_fingerprint
 from numba.core import typed_passes, untyped_passes
 from numba.core.caching import FunctionCache, IndexDataCacheFile
 from numba.core.codegen import JITCodeLibrary
@@ -42,6 +43,8 @@ from numba.core.compiler_machinery import PassManager, register_pass
 from numba.core.registry import CPUDispatcher
 from numba.core.runtime.nrt import rtsys
 from numba.core.sigutils import normalize_signature
+
+from windage.errors import InputError
 
 PATIENCE = float(os.environ.get("WINDAGE_PATIENCE", "2"))
 """Seconds of plain Python that are spent on a kernel rather than several on compiling it."""
@@ -319,17 +322,37 @@ class _Variants(CPUDispatcher):
 
         return registered
 
+    def of(self, kind: type) -> Kernel:
+        """Return the kernel for this class of first argument."""
+        if kind not in self._kernels:
+            raise _no_variant(self.py_func, kind)
+        return self._kernels[kind]
+
     def get_call_template(self, args: Any, kws: Any) -> Any:
         """Return how a kernel may call the variant for these types."""
-        return self._kernels[args[0].instance_class].get_call_template(args, kws)
+        return self.of(_class_of(args[0])).get_call_template(args, kws)
 
     def get_overload(self, sig: Any) -> Any:
         """Return what a kernel calls for a signature."""
         args, _ = normalize_signature(sig)
-        return self._kernels[args[0].instance_class].get_overload(sig)
+        return self.of(_class_of(args[0])).get_overload(sig)
 
     def _compile_for_args(self, first: Any, *_: Any) -> Any:
-        return self._kernels[type(first)]  # numba calls it with the arguments
+        return self.of(type(first))  # numba calls it with the arguments
+
+
+def _class_of(kind: types.Type) -> type:
+    """Return the class of the tuples of a type."""
+    return getattr(kind, "instance_class", type(kind))
+
+
+def _no_variant(function: Callable[..., Any], kind: type) -> InputError:
+    name = function.__name__
+    return InputError(
+        f"the kernel {name} has no variant for {kind.__name__}",
+        field=f"{name}.{function.__code__.co_varnames[0]}",
+        fix=f"register one: @{name}.register({kind.__name__})",
+    )
 
 
 def variants(function: Callable[..., Any]) -> Any:
@@ -343,7 +366,12 @@ def variants(function: Callable[..., Any]) -> Any:
 
 def _singledispatch(function: Callable[..., Any]) -> Any:
     """Return the same without compiling."""
-    generic = functools.singledispatch(function)
+
+    @functools.singledispatch
+    @functools.wraps(function)
+    def generic(first: Any, *_: Any) -> Any:
+        raise _no_variant(function, type(first))
+
     register = generic.register
     generic.register = lambda kind, **_: register(kind)  # type: ignore[method-assign,assignment]
     return generic
@@ -376,8 +404,7 @@ def _without_overflow(function: Callable[..., Any]) -> Callable[..., Any]:
 def _plain(value: Any) -> Any:
     """Return a module's global as plain Python sees it."""
     if isinstance(value, _Variants):
-        kernels = value._kernels
-        return lambda first, *others: _plain(kernels[type(first)])(first, *others)
+        return lambda first, *others: _plain(value.of(type(first)))(first, *others)
     if not isinstance(value, Kernel):
         return value
     own = value.py_func.__globals__
@@ -425,6 +452,13 @@ def _to_the_end(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any
     return results[0]
 
 
+def _fingerprint(value: Any) -> Any:
+    """Return what tells the type that a kernel sees in a value from others."""
+    if isinstance(value, tuple):
+        return type(value), *map(_fingerprint, value)
+    return compute_fingerprint(value)
+
+
 class Tier:
     """The choice between compiling a kernel for some types of arguments and interpreting it.
 
@@ -434,11 +468,16 @@ class Tier:
     """
 
     _spent: ClassVar[dict[Any, float]] = {}
+    _types: ClassVar[dict[Any, tuple[Any, ...]]] = {}  # to ask numba takes as long as a short run
 
     def __init__(self, kernel: Any, arguments: tuple[Any, ...]) -> None:
         self.kernel = kernel
-        self._key = None if _OFF else (kernel, tuple(map(kernel.typeof_pyval, arguments)))
-        if self._key is not None and self._is_compiled(self._key[1]):
+        self._key = None if _OFF else (kernel, *map(_fingerprint, arguments))
+        if self._key is None or self._spent.get(self._key) == math.inf:
+            return
+        if self._key not in self._types:
+            self._types[self._key] = tuple(map(kernel.typeof_pyval, arguments))
+        if self._is_compiled(self._types[self._key]):
             self._spent[self._key] = math.inf
 
     def _is_compiled(self, signature: tuple[Any, ...]) -> bool:

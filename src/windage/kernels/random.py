@@ -15,6 +15,7 @@ from windage.kernels.jit import inlined
 
 _DRAW_SHIFT = np.uint64(40)  # t < 2**40 (inputs.LAST_TIME), up to 2**24 draws a step
 _UNIT = 2.0**-53
+_BITS, _REST, _FITS = np.uint64(53), np.uint64((1 << 53) - 1), np.uint64(1 << 11)
 _HALF, _LOW, _WORD = np.uint64(21), np.uint64((1 << 21) - 1), np.uint64((1 << 32) - 1)
 
 
@@ -49,8 +50,11 @@ def uniform(key, t, draw):
 def split(u, n):
     """Return floor(u n) and u n less that, exactly; u and the rest count units of 2**-53.
 
-    n < 2**32 is unsigned; the product has up to 85 bits, so it is made of two halves.
+    n < 2**32 is unsigned; the product has up to 85 bits, so it is made of two halves if need be.
     """
+    if n < _FITS:
+        product = u * n
+        return product >> _BITS, product & _REST
     high = (u >> _HALF) * n
     low = (u & _LOW) * n
     high += low >> _HALF

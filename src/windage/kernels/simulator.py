@@ -92,15 +92,12 @@ def draw(alias, row, u):
     own, rest = split(u, n)
     k = start + own
     cell, bits = alias.cells[k], np.uint32(rest >> _SHIFT)
-    whole = bits == cell >> _SIXTEEN or n > _PLACES
-    if alias.direct:
-        if whole:
-            return np.int64(own) if rest < alias.cuts[k] else np.int64(alias.others[k])
-        return np.int64(own) if bits < cell >> _SIXTEEN else np.int64(cell & _PLACES)
-    state, other = alias.states[k], alias.others[k]
-    if whole:
-        return np.int64(state) if rest < alias.cuts[k] else np.int64(other)
-    return np.int64(state) if bits < cell >> _SIXTEEN else np.int64(other)
+    state, other = np.int64(own), np.int64(cell & _PLACES)
+    if not alias.direct:
+        state, other = np.int64(alias.states[k]), np.int64(alias.others[k])
+    if bits == cell >> _SIXTEEN or n > _PLACES:
+        return state if rest < alias.cuts[k] else np.int64(alias.others[k])
+    return state if (bits << _SIXTEEN | _PLACES) < cell else other
 
 
 class Bernoulli(NamedTuple):

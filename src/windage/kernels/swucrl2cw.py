@@ -230,7 +230,9 @@ def _observe(learner, t, s, p, reward, after, seen):  # noqa: ARG001 - a pair ha
 @inlined
 def remember(rules, key, window, sets, t, p, reward, after):
     """Remember a sample (line 8), nu(s, a) += 1 (line 9)."""
-    scaled = (reward - rules[0]["low"]) / rules[0]["width"]
+    scaled = reward - rules[0]["low"]
+    if rules[0]["width"] != 1.0:  # nearly never, and a division is slow
+        scaled /= rules[0]["width"]
     if rules[0]["rounded"]:
         scaled = 1.0 if uniform(key, t, _ROUNDED) < scaled else 0.0
     take(window, p, scaled, after)

@@ -155,22 +155,24 @@ def commit(window):
 
 @inlined
 def _count_all(window, first, last, by):
-    slot = first % window.ring.size
-    for _ in range(first, last):
-        _count(window, window.ring[np.uint64(slot)], by)
-        slot += 1
-        if slot == window.ring.size:
-            slot = 0
+    squared, slot = window.clock[0]["squared"], first % window.ring.size
+    while first < last:  # twice where the ring begins anew
+        end = min(slot + last - first, window.ring.size)
+        for k in range(np.uint64(slot), np.uint64(end)):
+            _count(window, window.ring[k], by, squared)
+        first += end - slot
+        slot = 0
 
 
 @inlined
-def _count(window, sample, by):
+def _count(window, sample, by, squared):
     pair, reward = np.uint64(sample["pair"]), sample["reward"]
     count = window.counts[pair]
     count["visits"] += by
     count["sum"], lost = _added(count["sum"], by * reward)
-    count["lost"] += lost
-    if window.clock[0]["squared"]:
+    if lost != 0.0:  # never where rewards are 0 or 1: one sum less that waits for itself
+        count["lost"] += lost
+    if squared:
         count["squares"], lost = _added(count["squares"], by * reward * reward)
         count["squares_lost"] += lost
     if count["visits"] == 0:

@@ -13,6 +13,7 @@ import pytest
 from numba.core.event import Listener, register, unregister
 
 from tests.unit.kernels.test_cache import cached_in
+from windage.errors import InputError
 from windage.kernels import jit
 from windage.kernels.jit import Tier, compiled, inlined, interpreted, variants
 from windage.kernels.random import mix
@@ -150,6 +151,23 @@ def test_the_class_of_the_first_argument_chooses(shape, size):
         assert interpreted(price)(shape, 10.0) == 20.0 * size
     assert area.__name__ == "area"
     assert area.__doc__ == "Return how large a shape is."
+
+
+class Circle(NamedTuple):
+    """No kernel knows it."""
+
+    radius: float
+
+
+@pytest.mark.parametrize("shape", [Circle(1.0), np.ones(1)])
+@pytest.mark.parametrize("call", [area, price, interpreted(area), interpreted(price)])
+def test_a_class_without_a_variant_is_named(call, shape):
+    with pytest.raises(InputError) as caught:
+        call(shape, 1.0)
+    assert "the kernel area has no variant for" in str(caught.value)
+    assert "area.shape" in str(caught.value)
+    if isinstance(shape, Circle):
+        assert "@area.register(Circle)" in str(caught.value)
 
 
 def test_two_variants_in_one_kernel():

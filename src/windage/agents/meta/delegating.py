@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 __all__ = ["BlockLog", "BlockRecord", "Blockwise", "Choices", "Recent", "Relay"]
 
 _NOWHERE: NDArray[np.float64] = np.empty(0)
-_EPISODES_KEPT = (1 << 14) + 8  # more than a run plays between two looks at them
+_EPISODES_KEPT = (1 << 15) + 8  # more than a run plays between two looks at them
 
 
 class Leg(NamedTuple):

@@ -158,7 +158,7 @@ class Reach:
         )
 
 
-_EPISODES_KEPT = (1 << 14) + 8  # more than a run plays between two looks at them
+_EPISODES_KEPT = (1 << 15) + 8  # more than a run plays between two looks at them
 
 
 @dataclass

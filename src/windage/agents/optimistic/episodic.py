@@ -191,7 +191,7 @@ def require_possible(
         )
 
 
-LOG_ROWS = (1 << 14) + 8  # more than a run plays between two looks at it
+LOG_ROWS = (1 << 15) + 8  # more than a run plays between two looks at it
 _FIRST_ROWS = 32  # of the log of episodes, until they are full: a fleet has thousands of agents
 
 
