@@ -128,7 +128,8 @@ def test_nothing_is_called_from_another_thread_while_it_runs(call):
     assert [type(one) for one in found] == [CallOrderError], found
 
 
-def test_a_run_may_be_looked_at_and_not_disturbed_from_within():
+def test_a_run_may_be_looked_at_and_not_disturbed_from_within(monkeypatch):
+    monkeypatch.setattr(wd.simulate, "_BLOCK", 1 << 12)
     agent, states = made("ucrl2"), []
 
     def progress(done, _):
