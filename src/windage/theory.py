@@ -402,7 +402,7 @@ def agent_memory(space: StateActions, window: int, horizon: int) -> int:
     They grow with T only where the window is all of it and the cells are too many for a table.
 
     >>> agent_memory(StateActions.uniform(states=10, actions=4), window=5085, horizon=100_000)
-    1243728
+    2292304
     """
     forgets = window < horizon
     samples = window + min(window, _BATCH) if forgets else _BATCH

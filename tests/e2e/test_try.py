@@ -87,6 +87,7 @@ def test_a_learner_is_tuned_to_the_budgets_and_labelled(here, capsys):
 
 
 BANDITS = ("bob", "d-ucb", "exp3-s", "rexp3", "sw-ucb", "ucb1")
+FORGETTING = ("multi-scale", "multi-scale-guarded", "certainty-equivalent")
 
 
 @pytest.mark.filterwarnings("always:exp3p. gamma = :windage.errors.GuaranteeWarning")
@@ -98,7 +99,7 @@ def test_every_agent_can_be_tried(here, capsys, name):
     said = "windage: warning: exp3p: gamma = 4.69 > 1" if anchored else ""
     said = f"windage: warning: {name} is a bandit: with 2 states" if name in BANDITS else said
     out, rows = tried(capsys, *world, "-o", "deep/er/p.svg", said=said)
-    weights = "effective memory: deep/er/p-memory.svg\n" if "multi-scale" in name else ""
+    weights = "effective memory: deep/er/p-memory.svg\n" if name in FORGETTING else ""
     assert out.endswith(f"\npicture: deep/er/p.svg\n{weights}")
     for picture in Path("deep/er").iterdir():
         assert picture.read_bytes().startswith(b"<?xml")

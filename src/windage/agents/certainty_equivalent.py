@@ -54,8 +54,8 @@ class CertaintyEquivalent(MultiScale):
     ... )
     >>> agent = CertaintyEquivalent(known.space, horizon=100, structure=known, window=30)
     >>> agent.act(0)
-    1
-    >>> agent.observe(0, 1, 3.0, 0, seen={"demand": 2})
+    2
+    >>> agent.observe(0, 2, 6.0, 0, seen={"demand": 2})
     """
 
     id: ClassVar[str] = "certainty-equivalent"

@@ -28,28 +28,29 @@ LOOPS = [name for name in wd.agents.names() if name not in ("master", "oracle", 
 @pytest.mark.parametrize("name", LOOPS)
 def test_every_loop_that_is_cut_short_goes_on(name, monkeypatch):
     """The worst moment, for every agent with a loop: it is over, the clock has not moved."""
-    model = wd.envs.make("two-state-cosine", horizon=40_000)
+    model = wd.envs.make("two-state-cosine", horizon=12_000)
     told = wd.agents.facts(name, model) | {"seed": 3}
     if "restarts" in wd.agents.parameters(wd.agents.get(name)):
-        told |= {"restarts": 5000}
+        told |= {"restarts": 1500}
     if name == "va-ucrl":
         told |= {"reward_variation": [0.1] * 8, "transition_variation": [0.1] * 8}
-    whole, agent = (wd.agents.make(name, model.space, horizon=40_000, **told) for _ in range(2))
+    whole, agent = (wd.agents.make(name, model.space, horizon=12_000, **told) for _ in range(2))
     wd.run(model, whole, seed=1, record="totals")
     home = next(kind for kind in type(agent).__mro__ if "play" in vars(kind))
     real = home.play
 
     def cut_short(self, world, state, block):
         after = real(self, world, state, block)
-        if self is agent and self.t > 16_000:
+        if self is agent and self.t > 4_000:
             raise Stop
         return after
 
+    monkeypatch.setattr(wd.simulate, "_BLOCK", 1 << 12)
     monkeypatch.setattr(home, "play", cut_short)
     with pytest.raises(Stop):
         wd.run(model, agent, seed=1, record="totals")
     monkeypatch.undo()
-    assert agent.t > 16_000
+    assert 4_000 < agent.t < 12_000
     wd.run(model, agent, seed=1, record="totals")
     assert agent.state() == whole.state()
 
@@ -94,6 +95,7 @@ def test_an_interrupt_between_memory_and_clock_is_made_good(model, monkeypatch):
             raise Stop
         return after
 
+    monkeypatch.setattr(wd.simulate, "_BLOCK", 1 << 14)
     monkeypatch.setattr(wd.agents.SWUCRL2CW.__mro__[1], "play", cut_short)
     with pytest.raises(Stop):
         wd.run(model, agent, seed=1, steps=50_000, record="totals")
