@@ -7,7 +7,6 @@ import pytest
 
 from windage import errors
 
-
 KINDS = [kind for name in errors.__all__ if isinstance(kind := getattr(errors, name), type)]
 
 
