@@ -253,7 +253,7 @@ def _check_steps(run: Run, drifting: DriftingMDP) -> None:
     for i in np.unique(np.linspace(0, n - 1, _LOOKS).astype(np.int64)) if n else ():
         rewards = drifting.source.at(int(run.times[i]))[0]
         mean = float(rewards[space.offsets[states[i]] + actions[i]])
-        if abs(mean - run.mean_rewards[i]) > _SAME:
+        if abs(mean - run.mean_rewards[i]) > _SAME * drifting.reward_scale:
             place = f"action {actions[i]} in state {states[i]}"
             found = f"pays {mean:.9g} for {place}, the run was paid {run.mean_rewards[i]:.9g}"
             raise _another_model(run, i, found)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import time
 from collections.abc import Callable
 from typing import Any, Protocol, TypeGuard
@@ -175,7 +176,7 @@ def _play_steps(
     progress: Callable[[int, int], None] | None,
 ) -> int:
     buffer = Block.empty(min(steps, 1 << 10))
-    done = 0
+    done, shows = 0, world.shows and _takes_seen(agent)
     while done < steps:
         block = buffer.head(min(buffer.states.size, steps - done, tape.before_census))
         until = time.monotonic() + _PATIENCE
@@ -187,7 +188,10 @@ def _play_steps(
                 action = agent.act(state)
                 block.states[i], block.pairs[i] = state, world.space.pair(state, action)
                 reward, after = world.step(action)
-                agent.observe(state, action, reward, after)
+                if shows:
+                    agent.observe(state, action, reward, after, seen=world.seen)  # type: ignore[call-arg]
+                else:
+                    agent.observe(state, action, reward, after)
             except BaseException:
                 if isinstance(agent, Agent):
                     agent.withdraw()  # the step was not taken: the decision waits no more
@@ -201,6 +205,14 @@ def _play_steps(
         if progress is not None:
             progress(done, steps)
     return world.state
+
+
+def _takes_seen(agent: Player) -> bool:
+    """Return whether what a step shows can be told to the agent."""
+    try:
+        return "seen" in inspect.signature(agent.observe).parameters
+    except (TypeError, ValueError):
+        return False
 
 
 def _check_agent(problem: DriftingMDP | Problem, agent: Player) -> None:

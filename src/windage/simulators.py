@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import Any, Protocol, runtime_checkable
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
+from numpy.typing import NDArray
 
 from windage.errors import CallOrderError, HorizonReached, InputError, WindageError
 from windage.kernels.simulator import BERNOULLI, Bernoulli, Dynamics, Spread, step
@@ -15,6 +16,10 @@ from windage.rng import key, stream
 from windage.spaces import StateActions, as_space
 from windage.validation import as_horizon, as_integer, as_real, as_seed, shown
 
+if TYPE_CHECKING:
+    from windage.kernels.exogenous import ExogenousDynamics
+    from windage.structure.laws import Laws, Moving, Tabulated
+
 __all__ = ["Foreign", "FunctionWorld", "Problem", "Simulator", "world_of"]
 
 
@@ -22,8 +27,9 @@ __all__ = ["Foreign", "FunctionWorld", "Problem", "Simulator", "world_of"]
 class Problem(Protocol):
     """A world of one's own: what `run` needs besides a `DriftingMDP`.
 
-    One that also knows what it is, as `model` (a `DriftingMDP`) and as `mean_reward` of the last
-    step, r_t(s_t, a_t), gets its regret computed like any model's.
+    One whose steps show the outcomes of a structure's variables says which, after each of them, as
+    `seen`. One that also knows what it is, as `model` (a `DriftingMDP`) and as `mean_reward` of the
+    last step, r_t(s_t, a_t), gets its regret computed like any model's.
     """
 
     space: StateActions
@@ -49,6 +55,11 @@ class Simulator:
         The state it starts in.
     mean_reward
         r_t(s_t, a_t) of the last step, NaN before the first.
+    shows
+        Whether the model has a structure, so that steps show outcomes of its variables.
+    seen
+        What the last step showed of each, an outcome or (lowest, highest), as `observe` takes it;
+        None if the model has no structure, and before the first step.
 
     Examples
     --------
@@ -65,8 +76,9 @@ class Simulator:
         self.state = self.space.check_state(state)
         self.t = as_integer(t, "t", low=1)
         self.mean_reward = math.nan
-        self._world: Dynamics | None = None
+        self._world: Dynamics | ExogenousDynamics | None = None
         self._ahead = 1
+        self._played = False
 
     def reset(self, seed: int) -> int:
         """Start again at t = 1 in state 0 with another seed."""
@@ -80,10 +92,31 @@ class Simulator:
         pair = self.space.pair(self.state, action)
         self.mean_reward, reward, after = step(self.world(self._ahead), self.t, pair)
         self.t += 1
-        self.state = int(after)
+        self.state, self._played = int(after), True
         return reward, self.state
 
-    def world(self, steps: int) -> Dynamics:
+    @property
+    def shows(self) -> bool:
+        """Whether steps show the outcomes of variables."""
+        return self.problem.structure is not None
+
+    @property
+    def seen(self) -> dict[str, Any] | None:
+        """What the last step showed of each variable."""
+        structure = self.problem.structure
+        if structure is None or not self._played or self._world is None:
+            return None
+        return {
+            variable.name: variable.outcomes[low]
+            if low == high
+            else (variable.outcomes[low], variable.outcomes[high])
+            for variable, (low, high) in zip(
+                structure.variables, self._world.seen.tolist(), strict=True
+            )
+            if low <= high
+        }
+
+    def world(self, steps: int) -> Dynamics | ExogenousDynamics:
         """Return the compiled world from now on, made for `steps` further steps if need be."""
         if self._world is None or not self._world.first <= self.t <= self._world.last:
             last = min(self.t + steps - 1, self.horizon)
@@ -92,17 +125,76 @@ class Simulator:
         return self._world
 
 
-def world_of(problem: DriftingMDP, seed: int, first: int, last: int) -> Dynamics:
+def world_of(
+    problem: DriftingMDP, seed: int, first: int, last: int
+) -> Dynamics | ExogenousDynamics:
     """Return what a compiled loop needs from `first` to `last`, or as far as one piece goes."""
+    if problem._laws is not None:
+        return _exogenous(problem, problem._laws, seed, first, last)
     tables = problem.source.tables(first, last)
-    code, of_rewards = problem.noise.code, key(seed, "world.reward")
-    noise: Bernoulli | Spread = Bernoulli(of_rewards)
-    if code != BERNOULLI:
-        noise = Spread(of_rewards, code, float(problem.noise.spread))
     return Dynamics(
         tables.first, tables.last, 0, problem.space.n_pairs, *tables[2:],
-        noise, key(seed, "world.base"), key(seed, "world.state"), np.zeros((0, 2), np.int64),
+        _noise(problem, seed), key(seed, "world.base"), key(seed, "world.state"),
+        np.zeros((0, 2), np.int64),
     )  # fmt: skip
+
+
+def _noise(problem: DriftingMDP, seed: int) -> Bernoulli | Spread:
+    code, of_rewards = problem.noise.code, key(seed, "world.reward")
+    if code == BERNOULLI:
+        return Bernoulli(of_rewards)
+    return Spread(of_rewards, code, float(problem.noise.spread))
+
+
+_CELLS = 1 << 21  # so many probabilities of laws at a time: 16 MB
+
+
+def _exogenous(
+    problem: DriftingMDP, laws: Laws, seed: int, first: int, last: int
+) -> ExogenousDynamics:
+    """Return the same for a model whose variables are drawn."""
+    from windage.kernels.exogenous import ExogenousDynamics, Fallen, Learned
+
+    structure, known = laws.structure, laws.drawn
+    last = min(last, first + max(1, _CELLS // max(1, known.width)) - 1)
+    of_rewards, T = key(seed, "world.reward"), problem.horizon
+    noise: Fallen | Learned
+    if structure.reward is not None:
+        noise = Fallen(of_rewards, structure.reward, np.empty(known.most))
+    else:
+        assert problem._learned is not None
+        low, high = structure.reward_range
+        table = _reward_table(problem._learned, first, min(last, T))
+        noise = Learned(of_rewards, low, high - low, _noise(problem, seed), *table, first)
+    return ExogenousDynamics(
+        first=first,
+        last=last,
+        ahead=0,
+        law_of=known.law_of,
+        drawn=known.drawn,
+        exact=known.exact,
+        sizes=structure.law_sizes,
+        place=known.place,
+        stride=known.stride,
+        cumulative=known.cumulative(first, last),
+        keys=np.stack([key(seed, f"world.outcome.{name}") for name in known.names]),
+        joint=structure.first,
+        next_state=structure.next_state,
+        spans=known.spans,
+        noise=noise,
+        seen=np.tile(np.array([0, -1], np.int64), (len(structure.variables), 1)),
+    )
+
+
+def _reward_table(
+    rewards: Moving | Tabulated, first: int, last: int
+) -> tuple[NDArray[np.float64], NDArray[np.int32], NDArray[np.float64]]:
+    """Return mean rewards of bases, and bases and weights of every time."""
+    side = getattr(rewards, "side", None)
+    if side is not None:
+        return np.stack(side.parts), *side.active(first, last)
+    rows = rewards.between(first, last)
+    return rows, np.arange(len(rows), dtype=np.int32)[:, None], np.ones((len(rows), 1))
 
 
 class FunctionWorld:
@@ -211,6 +303,16 @@ class Foreign:
     def mean_reward(self) -> float:
         """r_t(s_t, a_t) of the last step if the world tells it, else NaN."""
         return float(getattr(self.problem, "mean_reward", math.nan))
+
+    @property
+    def shows(self) -> bool:
+        """Whether the world tells what steps show of variables."""
+        return hasattr(self.problem, "seen")
+
+    @property
+    def seen(self) -> Mapping[str, Any] | None:
+        """What the last step showed of them."""
+        return getattr(self.problem, "seen", None)
 
     def step(self, action: int) -> tuple[float, int]:
         """Play an action; return the reward and the next state, both checked."""

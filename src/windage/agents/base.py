@@ -44,6 +44,7 @@ from windage.spaces import StateActions, as_space
 from windage.validation import as_horizon, as_integer, as_range, as_real, as_seed, shown
 
 if TYPE_CHECKING:
+    from windage.kernels.exogenous import ExogenousDynamics
     from windage.kernels.rollout import Block
     from windage.kernels.simulator import Dynamics
 
@@ -579,8 +580,8 @@ class KernelAgent(Agent):
     """
 
     @cached_property
-    def _compiled(self) -> set[tuple[Any, type]]:
-        """Loops, by kind of noise, that are compiled for it."""
+    def _compiled(self) -> set[tuple[Any, type, type]]:
+        """Loops, by kind of model and noise, that are compiled for it."""
         return set()
 
     @property
@@ -615,7 +616,7 @@ class KernelAgent(Agent):
         learn(self._kernel, self.t, state, pair, reward, s_next, self._seen)
         self._look_back(np.array([reward]))
 
-    def play(self, model: Dynamics, state: int, block: Block) -> int:
+    def play(self, model: Dynamics | ExogenousDynamics, state: int, block: Block) -> int:
         """Play a whole block in one loop; returns the state it ends in."""
         from windage.kernels.rollout import NOT_CONVERGED, PLAYED
 
@@ -630,7 +631,9 @@ class KernelAgent(Agent):
             raise self._refusal(float(block.rewards[n]))
         return state
 
-    def _play(self, model: Dynamics, state: int, block: Block) -> tuple[int, int, int]:
+    def _play(
+        self, model: Dynamics | ExogenousDynamics, state: int, block: Block
+    ) -> tuple[int, int, int]:
         """Return the last state, the steps played and how they ended."""
         from windage.kernels import rollout
         from windage.kernels.jit import Tier
@@ -641,7 +644,7 @@ class KernelAgent(Agent):
             every, _, counts = block.census
             loop, counting = rollout.play_counting, (every, block.census.before, counts)
         given = (self._kernel, float(self._scale.least), float(self._scale.most), model)
-        kind = loop, type(model.noise)
+        kind = loop, type(model), type(model.noise)
         if kind in self._compiled or self.space.n_pairs * self.space.n_states > _SMALL:
             state, n, how = loop(*given, state, self.t, *block.columns, *counting)
             return int(state), n, how

@@ -20,6 +20,7 @@ from windage.rng import key
 from windage.spaces import StateActions
 
 if TYPE_CHECKING:
+    from windage.kernels.exogenous import ExogenousDynamics
     from windage.kernels.rollout import Block, Policies, Uniform
     from windage.kernels.simulator import Dynamics
 
@@ -130,7 +131,7 @@ class InformedAgent(KernelAgent):
         first, table = self._segment(self.t)
         return Policies(table, first)
 
-    def play(self, model: Dynamics, state: int, block: Block) -> int:
+    def play(self, model: Dynamics | ExogenousDynamics, state: int, block: Block) -> int:
         """Play a whole block, segment by segment of the table; returns the state it ends in."""
         start, done = self.t, 0
         while done < block.states.size:
@@ -195,7 +196,7 @@ class OracleAgent(InformedAgent):
             self.space,
             np.array([rewards for rewards, _ in models]),
             np.array(kernels) if isinstance(kernels[0], np.ndarray) else kernels,
-            tol=1e-6,
+            tol=1e-6 * self.problem.reward_scale,
             warm=warm,
         )
         return [one.policy for one in found]

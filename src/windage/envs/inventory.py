@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +12,8 @@ from windage.envs.registry import Facts, Instance, register
 from windage.models import MDP, DriftingMDP, Noise
 from windage.schedules import Knots
 from windage.spaces import StateActions
-from windage.validation import as_horizon, as_integer, as_real, as_size, require_memory
+from windage.structure import Exogenous, Structure
+from windage.validation import as_choice, as_horizon, as_integer, as_real, as_size, require_memory
 
 __all__ = ["inventory"]
 
@@ -23,7 +24,7 @@ _DEAREST = 1e100  # sums of costs stay finite
 
 
 @register("inventory-v0")
-def inventory(
+def inventory_v0(
     horizon: int = 20_000,
     capacity: int = 9,
     seasons: int = 2,
@@ -62,56 +63,160 @@ def inventory(
     Version history
         v0: first.
     """
-    T, most = as_horizon(horizon), as_size(capacity, "capacity")
     Noise.of(noise)
-    as_integer(seasons, "seasons", low=1, high=1000)
-    costs = _Costs(
-        as_real(order_cost, "order_cost", low=0, high=_DEAREST),
-        as_real(unit_cost, "unit_cost", low=0, high=_DEAREST),
-        as_real(holding_cost, "holding_cost", low=0, high=_DEAREST),
-        as_real(shortage_cost, "shortage_cost", low=0, high=_DEAREST, open_low=True),
+    shop = _Shop(
+        *(horizon, capacity, seasons, order_cost, unit_cost, holding_cost, shortage_cost, zeta),
+        called="shortage_cost",
     )
-    pairs = (most + 1) * (most + 2) // 2
-    require_memory(8.0 * 5 * pairs * (most + 1), "capacity", fix="ask for a smaller capacity")
-    least = as_real(
-        0.2 / (most + 1) if zeta is None else zeta,
-        "zeta",
-        low=0,
-        high=1 / (most + 1),
-        open_low=True,
-    )
-    times, order = _calendar(T, seasons)
-    laws = _laws(most, least)
-    carried = [_carried(law, costs.holding, costs.shortage) for law in laws]
-    scale = _largest_cost(carried, costs)
-
-    def facts() -> Facts:
-        if len(times) < 2 * seasons + 1 + (seasons > 1):  # a turn fell out of a short horizon
-            return Facts(diameter_bound=1 / least)
-        moves = list(itertools.pairwise(order))
-        return Facts(
-            reward_budget=sum(
-                float(np.abs(carried[j] - carried[i]).max()) / scale for i, j in moves
-            ),
-            transition_budget=sum(float(np.abs(laws[j] - laws[i]).sum()) for i, j in moves),
-            diameter_bound=1 / least,
-        )
+    carried = [_carried(law, shop.costs.holding, shop.costs.shortage) for law in shop.laws]
+    scale = _largest_cost(carried, shop.costs)
 
     def build() -> DriftingMDP:
-        space = StateActions(
+        space = shop.space()
+        level = space.state_of + space.action_of
+        ordering = shop.costs.of_order(space.action_of)
+        models = [
+            MDP(space, 1 - (ordering + cost[level]) / scale, _left_over(law)[level])
+            for law, cost in zip(shop.laws, carried, strict=True)
+        ]
+        return DriftingMDP.blend(
+            [models[k] for k in shop.order], Knots(shop.times), horizon=shop.horizon, noise=noise
+        )
+
+    return Instance(build, lambda: shop.facts(carried, scale))
+
+
+@register("inventory-v1")
+def inventory(
+    horizon: int = 20_000,
+    capacity: int = 9,
+    seasons: int = 2,
+    order_cost: float = 6.0,
+    unit_cost: float = 1.0,
+    holding_cost: float = 0.6,
+    price: float = 4.0,
+    zeta: float | None = None,
+    seen: str = "demand",
+) -> Instance:
+    """A shop that pays for every delivery, loses what it cannot sell, and meets a changing demand.
+
+    States
+        0 .. capacity, the stock on hand in the evening.
+    Actions
+        "order 0" .. "order (capacity - s)" in state s; the delivery comes before the next day's
+        demand X, of which what is not on hand is lost: s' = (s + a - X)+. A day brings `price` a
+        piece sold and costs order_cost if anything is ordered, unit_cost a piece, and holding_cost
+        a piece left over; the reward is the profit, scaled so that the worst day pays 0 and the
+        best 1.
+    Structure
+        One variable, "demand", 0 .. capacity, with one law. It is always seen, lost customers
+        included; with seen="sales" only sales are, and a demand that sells the shelf out is known
+        to be no less than what was on it.
+    Drift
+        Demand moves in straight lines from a slow law (Poisson with mean capacity / 5) to a busy
+        one (capacity / 2) and back, `seasons` times over the horizon. Where the last season
+        begins, the slow law gives way at once to a lumpy one: three days in four hardly a sale,
+        on the fourth a bulk order. The laws are cut off at the capacity and every demand has
+        probability at least `zeta` (.2 / (capacity + 1) if not said).
+    B_r
+        The largest change of what is expected of sales less holding, summed over the turns.
+    B_p
+        The L1 distance between the demand laws, summed over the turns: with full shelves the next
+        state tells the demand. It is B_q too.
+    D
+        At most 1 / zeta.
+    Why communicating
+        Any level is reached in a day with probability at least zeta: order up to it and sell
+        nothing, or order nothing and sell down to it.
+    Version history
+        v1: demand is drawn and seen, and the reward is the profit of the day: a lost sale costs the
+        price that is not paid. An order costs 6, for the myopic policy had earned 92 %. v0: first.
+    """
+    shop = _Shop(horizon, capacity, seasons, order_cost, unit_cost, holding_cost, price, zeta)
+    shows = {"demand": "always", "sales": "interval"}[as_choice(seen, "seen", ("demand", "sales"))]
+    costs, most = shop.costs, shop.most
+
+    def earned(level: Any, demand: Any) -> Any:
+        return price * np.minimum(level, demand) - costs.holding * np.maximum(level - demand, 0)
+
+    x = np.arange(most + 1)
+    on_a_day = earned(x[:, None], x)
+    least = float((on_a_day - costs.of_order(x)[:, None]).min())  # all of it ordered
+    width = float(on_a_day.max()) - least
+    expected = [on_a_day @ law for law in shop.laws]
+
+    def build() -> DriftingMDP:
+        known = Structure(
+            shop.space(),
+            [Exogenous("demand", range(most + 1), seen=shows)],
+            next_state=lambda s, a, x: np.maximum(s + a - x, 0),
+            reward=lambda s, a, x: (earned(s + a, x) - costs.of_order(a) - least) / width,
+            reward_range=(0.0, 1.0),
+        )
+        bases = np.stack([shop.laws[k] for k in shop.order])
+        return known.drifting({"demand": (bases, Knots(shop.times))}, horizon=shop.horizon)
+
+    return Instance(build, lambda: shop.facts(expected, width))
+
+
+class _Shop:
+    """The parameters of a shop, checked, and what follows from them."""
+
+    def __init__(
+        self,
+        horizon: int,
+        capacity: int,
+        seasons: int,
+        order_cost: float,
+        unit_cost: float,
+        holding_cost: float,
+        lost: float,
+        zeta: float | None,
+        called: str = "price",
+    ) -> None:
+        self.horizon, self.most = as_horizon(horizon), as_size(capacity, "capacity")
+        self.seasons = as_integer(seasons, "seasons", low=1, high=1000)
+        self.costs = _Costs(
+            as_real(order_cost, "order_cost", low=0, high=_DEAREST),
+            as_real(unit_cost, "unit_cost", low=0, high=_DEAREST),
+            as_real(holding_cost, "holding_cost", low=0, high=_DEAREST),
+            as_real(lost, called, low=0, high=_DEAREST, open_low=True),
+        )
+        pairs = (self.most + 1) * (self.most + 2) // 2
+        require_memory(8.0 * 5 * pairs * (self.most + 1), "capacity", fix="ask for less capacity")
+        self.least = as_real(
+            0.2 / (self.most + 1) if zeta is None else zeta,
+            "zeta",
+            low=0,
+            high=1 / (self.most + 1),
+            open_low=True,
+        )
+        self.times, self.order = _calendar(self.horizon, seasons)
+        self.laws = _laws(self.most, self.least)
+
+    def facts(self, expected: list[Reals], scale: float) -> Facts:
+        """Return the closed forms, given what each law is worth at each level, and the scale."""
+        turns = 2 * self.seasons + 1 + (self.seasons > 1)
+        if len(self.times) < turns:  # a turn fell out of a short horizon
+            return Facts(diameter_bound=1 / self.least)
+        moves = list(itertools.pairwise(self.order))
+        laws = self.laws
+        return Facts(
+            reward_budget=sum(
+                float(np.abs(expected[j] - expected[i]).max()) / scale for i, j in moves
+            ),
+            transition_budget=sum(float(np.abs(laws[j] - laws[i]).sum()) for i, j in moves),
+            diameter_bound=1 / self.least,
+        )
+
+    def space(self) -> StateActions:
+        """Return the levels of stock, and what can be ordered at each."""
+        most = self.most
+        return StateActions(
             most + 1 - np.arange(most + 1),
             state_names=[f"{s} on hand" for s in range(most + 1)],
             action_names=[[f"order {a}" for a in range(most + 1 - s)] for s in range(most + 1)],
         )
-        level = space.state_of + space.action_of
-        ordering = costs.order * (space.action_of > 0) + costs.unit * space.action_of
-        models = [
-            MDP(space, 1 - (ordering + cost[level]) / scale, _left_over(law)[level])
-            for law, cost in zip(laws, carried, strict=True)
-        ]
-        return DriftingMDP.blend([models[k] for k in order], Knots(times), horizon=T, noise=noise)
-
-    return Instance(build, facts)
 
 
 class _Costs(NamedTuple):
@@ -119,6 +224,10 @@ class _Costs(NamedTuple):
     unit: float
     holding: float
     shortage: float
+
+    def of_order(self, pieces: Any) -> Any:
+        """Return what an order costs."""
+        return self.order * (pieces > 0) + self.unit * pieces
 
 
 def _calendar(horizon: int, seasons: int) -> tuple[tuple[int, ...], list[int]]:

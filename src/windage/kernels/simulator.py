@@ -195,31 +195,54 @@ def _spread_out(noise, t, mean, coin):  # noqa: ARG001 - it draws numbers of its
     return mean
 
 
-@compiled
+@variants
 def draw_noise(model, t, spins, draws, coins):
     """Draw the noise of as many steps as there is room for; the first of them is at time t.
 
     It does not depend on what is played, so it goes before the loop that has to wait for it.
     """
+
+
+@variants
+def noise_at(model, t):
+    """Return the same noise of one step."""
+
+
+@variants
+def land(model, t, pair, spin, u, coin):
+    """Return (r_t(pair), R_t, s_{t+1}) for the noise of time t, and leave in `seen` what it shows.
+
+    t is the time of whoever plays.
+    """
+
+
+@inlined
+def step(model, t, pair):
+    """Return (r_t(pair), R_t, s_{t+1}); t is the time of whoever plays."""
+    spin, u, coin = noise_at(model, t)
+    return land(model, t, pair, spin, u, coin)
+
+
+@draw_noise.register(Dynamics)
+def _draw_noise(model, t, spins, draws, coins):
     start = np.uint64(t + model.ahead)
     if model.kernel_base.shape[1] > 1:
-        _uniforms(model.base_key, start, spins)
-    _uniforms(model.noise.key, start, coins)
+        uniforms(model.base_key, start, spins)
+    uniforms(model.noise.key, start, coins)
     key = (model.state_key[0], model.state_key[1])
     for k in range(np.uint64(draws.size)):
         draws[k] = np.int64(bits(key, start + k, _FIRST))
 
 
-@inlined
-def _uniforms(key, start, out):
-    own = (key[0], key[1])  # read once, so that the loop may go eight at a time
-    for k in range(np.uint64(out.size)):
-        out[k] = uniform(own, start + k, _FIRST)
+@noise_at.register(Dynamics, forceinline=True)
+def _noise_at(model, t):
+    at = t + model.ahead
+    spin, coin = uniform(model.base_key, at, 0), uniform(model.noise.key, at, 0)
+    return spin, bits(model.state_key, at, 0), coin
 
 
-@inlined
-def land(model, t, pair, spin, u, coin):
-    """Return (r_t(pair), R_t, s_{t+1}) for the noise of time t."""
+@land.register(Dynamics, forceinline=True)
+def _land(model, t, pair, spin, u, coin):
     t += model.ahead
     mean = mean_reward(model, t, pair)
     row = np.uint64(base_at(model, t, spin) * model.pairs + pair)
@@ -227,8 +250,8 @@ def land(model, t, pair, spin, u, coin):
 
 
 @inlined
-def step(model, t, pair):
-    """Return (r_t(pair), R_t, s_{t+1}); t is the time of whoever plays."""
-    at = t + model.ahead
-    spin, coin = uniform(model.base_key, at, 0), uniform(model.noise.key, at, 0)
-    return land(model, t, pair, spin, bits(model.state_key, at, 0), coin)
+def uniforms(key, start, out):
+    """Fill in the uniform numbers of consecutive times."""
+    own = (key[0], key[1])  # read once, so that the loop may go eight at a time
+    for k in range(np.uint64(out.size)):
+        out[k] = uniform(own, start + k, _FIRST)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from windage.models.diameters import DiameterBound
     from windage.models.gains import GainCurve
     from windage.oracle.finite_horizon import FiniteHorizon
+    from windage.structure import Structure
+    from windage.structure.laws import Laws, Moving, Tabulated
 
 __all__ = ["Budgets", "Disconnection", "DriftingMDP"]
 
@@ -75,7 +77,16 @@ class DriftingMDP:
     Budgets(reward=1, transition=0, first=1, last=6)
     """
 
-    __slots__ = ("__weakref__", "_fingerprint", "_horizon", "_name", "_noise", "_source")
+    __slots__ = (
+        "__weakref__",
+        "_fingerprint",
+        "_horizon",
+        "_laws",
+        "_learned",
+        "_name",
+        "_noise",
+        "_source",
+    )
 
     def __init__(
         self,
@@ -92,17 +103,39 @@ class DriftingMDP:
         source = builders.from_knots(space, knots, rewards, transitions, interpolation, T)
         self._set(T, noise, source)
 
-    def _set(self, horizon: int, noise: Noise | str, source: Source) -> None:
+    def _set(
+        self,
+        horizon: int,
+        noise: Noise | str,
+        source: Source,
+        laws: Laws | None = None,
+        learned: Moving | Tabulated | None = None,
+    ) -> None:
         self._horizon = horizon
         self._noise = Noise.of(noise)
+        if (self._noise.kind == "outcomes") != (laws is not None and learned is None):
+            raise InputError(
+                "is the noise of a model with a structure, and of no other",
+                field="noise",
+                fix="pass bernoulli, beta, gaussian or none",
+            )
+        self._laws = laws
+        self._learned = learned
         self._source = source
         self._name: str | None = None
         self._fingerprint: str | None = None
 
     @classmethod
-    def _of(cls, horizon: int, noise: Noise | str, source: Source) -> DriftingMDP:
+    def _of(
+        cls,
+        horizon: int,
+        noise: Noise | str,
+        source: Source,
+        laws: Laws | None = None,
+        learned: Moving | Tabulated | None = None,
+    ) -> DriftingMDP:
         model = cls.__new__(cls)
-        model._set(horizon, noise, source)
+        model._set(horizon, noise, source, laws, learned)
         return model
 
     @classmethod
@@ -215,6 +248,35 @@ class DriftingMDP:
     def name(self, name: str | None) -> None:
         self._name = None if name is None else as_name(name, "name")
 
+    @property
+    def structure(self) -> Structure | None:
+        """The structure whose variables a run draws; None of a model that has none."""
+        return None if self._laws is None else self._laws.structure
+
+    @property
+    def reward_range(self) -> tuple[float, float]:
+        """The (lowest, highest) reward: (0, 1), or that of the structure.
+
+        Mean rewards, gains, regret and B_r are in the same units.
+        """
+        return (0.0, 1.0) if self._laws is None else self._laws.structure.reward_range
+
+    @property
+    def reward_scale(self) -> float:
+        """The largest absolute reward: what tolerances of gains are relative to. 1 for [0, 1]."""
+        return max(map(abs, self.reward_range)) or 1.0
+
+    def laws(self, t: int) -> dict[str, Any]:
+        """Return the laws of the variables at time t, as `Structure.model` takes them."""
+        time = as_integer(t, "t", low=1, high=self.horizon)
+        if self._laws is None:
+            raise InputError(
+                "the model has no structure, so it has no laws",
+                field="laws",
+                fix="build it with Structure.drifting",
+            )
+        return self._laws.named(time)
+
     def at(self, t: int) -> MDP:
         """Return the stationary model that acts at time t."""
         time = as_integer(t, "t", low=1, high=self.horizon)
@@ -226,10 +288,13 @@ class DriftingMDP:
         The steps t -> t + 1 with first <= t < last are summed: T - 1 of them for the horizon.
         """
         start, end = self._interval(first, last)
-        return Budgets(self.source, start, end)
+        return Budgets(self.source, start, end, self._laws)
 
     def optimal_gains(self, tol: float = 1e-6) -> GainCurve:
         """Return rho*_t, the optimal gain of every frozen model M_t, certified to `tol`.
+
+        With a structure, gains are in the units of its rewards, and `tol` is a share of the largest
+        of them.
 
         The cost does not grow with T for knots and blends: see `windage.models.gains`.
 
@@ -311,7 +376,8 @@ class DriftingMDP:
 
     def __reduce__(self) -> tuple[object, ...]:
         """Travel between processes without tables and what else can be made again."""
-        return _rebuilt, (type(self), self.horizon, self.noise, self.source, self.name)
+        own = self.horizon, self.noise, self.source, self._laws, self._learned
+        return _rebuilt, (type(self), self.name, *own)
 
 
 class Budgets:
@@ -324,12 +390,17 @@ class Budgets:
     ----------
     reward, transition
         B_r and B_p of the interval.
+
+    With a structure, `law` is B_q, the sum of B_{q,t} = max over laws of the L1 norm of
+    q_{t+1} - q_t. Where every pair involves one law, B_p <= B_q, and B_r <= B_q / 2 times the width
+    of the range of rewards.
     """
 
-    def __init__(self, source: Source, first: int, last: int) -> None:
+    def __init__(self, source: Source, first: int, last: int, laws: Laws | None = None) -> None:
         self.first = first
         self.last = last
         self._source = source
+        self._laws = laws
         self.reward, self.transition = source.totals(first, last)
 
     @functools.cached_property
@@ -351,6 +422,33 @@ class Budgets:
         """B_{p,t} for t = first..last-1."""
         return self._series[1]
 
+    @functools.cached_property
+    def law(self) -> float:
+        """B_q of the interval."""
+        return self._known_laws.total(self.first, self.last)
+
+    @functools.cached_property
+    def law_steps(self) -> Reals:
+        """B_{q,t} for t = first..last-1."""
+        require_memory(8 * (self.last - self.first), "B_q", fix="ask for a shorter interval")
+        steps = self._known_laws.largest_variations(self.first, self.last)
+        steps.flags.writeable = False
+        return steps
+
+    def law_of(self, variable: str) -> float:
+        """Return B_q of one variable: only its laws are compared."""
+        return self._known_laws.total_of(variable, self.first, self.last)
+
+    @property
+    def _known_laws(self) -> Laws:
+        if self._laws is None:
+            raise InputError(
+                "the model has no structure, so it has no laws",
+                field="budgets.law",
+                fix="build it with Structure.drifting",
+            )
+        return self._laws
+
     @property
     def changes(self) -> int:
         """The number of times t in the interval at which M_{t+1} differs from M_t."""
@@ -368,7 +466,8 @@ class Budgets:
     def between(self, first: int, last: int) -> Budgets:
         """Return the budgets of a part of the interval."""
         start = as_integer(first, "first", low=self.first, high=self.last)
-        return Budgets(self._source, start, as_integer(last, "last", low=start, high=self.last))
+        end = as_integer(last, "last", low=start, high=self.last)
+        return Budgets(self._source, start, end, self._laws)
 
     @property
     def largest_steps(self) -> tuple[float, float]:
@@ -410,8 +509,9 @@ class Budgets:
             yield self._source.variations(first, min(first + CHUNK, self.last))
 
     def __repr__(self) -> str:
+        law = "" if self._laws is None else f"law={self.law:.6g}, "
         return (
-            f"Budgets(reward={self.reward:.6g}, transition={self.transition:.6g}, "
+            f"Budgets(reward={self.reward:.6g}, transition={self.transition:.6g}, {law}"
             f"first={self.first}, last={self.last})"
         )
 
@@ -472,9 +572,7 @@ def _looks(model: DriftingMDP, start: int, end: int) -> Iterator[tuple[NDArray[n
         yield np.arange(first, last + 1), last
 
 
-def _rebuilt(
-    cls: type[DriftingMDP], horizon: int, noise: Noise, source: Source, name: str | None
-) -> DriftingMDP:
-    model = cls._of(horizon, noise, source)
+def _rebuilt(cls: type[DriftingMDP], name: str | None, *own: Any) -> DriftingMDP:
+    model = cls._of(*own)
     model.name = name
     return model

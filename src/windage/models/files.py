@@ -12,7 +12,7 @@ import math
 import zipfile
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, TypeGuard
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 import msgspec
 import numpy as np
@@ -37,6 +37,9 @@ from windage.models.source import ArrayStream
 from windage.schedules import Knots, Schedule, from_spec, is_plain, to_spec
 from windage.spaces import StateActions
 from windage.validation import require_memory
+
+if TYPE_CHECKING:
+    from windage.structure.saved import Header
 
 __all__ = ["fingerprint", "load", "save"]
 
@@ -67,8 +70,17 @@ class _Header(msgspec.Struct, forbid_unknown_fields=True):
 
 
 def save(model: DriftingMDP, path: str | Path) -> None:
-    """Write a model; one that is no blend is written as the models it passes through."""
+    """Write a model; one that is no blend is written as the models it passes through.
+
+    One with a structure is written as its structure and its laws.
+    """
     source = model.source
+    if model.structure is not None:
+        from windage.structure.saved import arrays_of
+
+        structured, tables = arrays_of(model)
+        _write_arrays(path, {"header": _encoded(structured)} | tables)
+        return
     rewards: Sequence[NDArray[np.float64]]
     kernels: Sequence[Transitions]
     if _plain_blend(source):
@@ -97,7 +109,7 @@ def save(model: DriftingMDP, path: str | Path) -> None:
         sparse=not isinstance(kernels[0], np.ndarray),
     )
     arrays: Arrays = {
-        "header": np.frombuffer(msgspec.json.encode(header), dtype=np.uint8),
+        "header": _encoded(header),
         "rewards": np.stack(list(rewards)),
     }
     if header.sparse:
@@ -127,24 +139,38 @@ def load(path: str | Path) -> DriftingMDP:
     if "header" not in arrays:
         return _plain_arrays(file, arrays)
     try:
-        return _own(_header(file, arrays.pop("header")), arrays)
+        header = _header(file, arrays.pop("header"))
+        if isinstance(header, _Header):
+            return _own(header, arrays)
+        from windage.structure.saved import model_of
+
+        return model_of(header, arrays)
     except StateError:
         raise
     except (WindageError, ValueError, KeyError, IndexError, TypeError) as err:
         raise _unreadable(file, str(err) or type(err).__name__) from None
 
 
-def _header(file: Path, content: NDArray[Any]) -> _Header:
+def _encoded(header: msgspec.Struct) -> NDArray[np.uint8]:
+    return np.frombuffer(msgspec.json.encode(header), dtype=np.uint8)
+
+
+def _header(file: Path, content: NDArray[Any]) -> _Header | Header:
+    from windage.structure.saved import FORMAT, Header
+
     data = content.tobytes()
     try:
         version = msgspec.json.decode(data, type=_Version).windage_model
         if version == _FORMAT:
             return msgspec.json.decode(data, type=_Header)
+        if version == FORMAT:
+            return msgspec.json.decode(data, type=Header)
     except msgspec.DecodeError as err:
         raise _unreadable(file, f"header: {err}") from None
-    newer = version > _FORMAT
+    newer = version > FORMAT
     raise StateError(
-        f"format {version}, this version reads {_FORMAT}" + (": it is newer" if newer else ""),
+        f"format {version}, this version reads {_FORMAT} and {FORMAT}"
+        + (": it is newer" if newer else ""),
         field=str(file),
         fix="update windage" if newer else "use the version of windage that wrote it",
     )
@@ -343,6 +369,15 @@ def passed(model: DriftingMDP, times: Iterable[int]) -> Iterator[tuple[int, MDP]
 def _hash(model: DriftingMDP) -> str:
     digest = hashlib.sha256(model.space.counts.tobytes())
     source = model.source
+    if model.structure is not None:
+        from windage.structure.saved import arrays_of
+
+        header, tables = arrays_of(model, _asked(model))
+        header.name = None
+        digest.update(msgspec.json.encode(header))
+        for name, table in sorted(tables.items()):
+            digest.update(name.encode() + np.ascontiguousarray(table).tobytes())
+        return digest.hexdigest()[:32]
     if _plain_blend(source):
         for r, p in zip(source.rewards.parts, source.kernels.parts, strict=True):
             _add(digest, r, p)
@@ -350,7 +385,7 @@ def _hash(model: DriftingMDP) -> str:
     else:
         asked: Iterable[int] = range(1, model.horizon + 1)
         if model.horizon > ASKED and not isinstance(source, ArrayStream):
-            asked = np.unique(np.linspace(1, model.horizon, ASKED).astype(np.int64)).tolist()
+            asked = _asked(model).tolist()
         times = []
         for t, mdp in passed(model, asked):
             times.append(t)
@@ -359,6 +394,10 @@ def _hash(model: DriftingMDP) -> str:
     noise = [model.noise.kind, float(model.noise.spread)]
     digest.update(msgspec.json.encode([schedules, noise, model.horizon], order="sorted"))
     return digest.hexdigest()[:32]
+
+
+def _asked(model: DriftingMDP) -> NDArray[np.int64]:
+    return np.unique(np.linspace(1, model.horizon, ASKED).astype(np.int64))
 
 
 def _add(digest: Any, rewards: NDArray[np.float64], kernel: Transitions) -> None:

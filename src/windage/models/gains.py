@@ -138,7 +138,7 @@ class GainCurve:
 
 def gain_curve(model: DriftingMDP, tol: float = 1e-6) -> GainCurve:
     """Return the certified curve of optimal gains of a drifting model."""
-    width = as_real(tol, "tol", low=0, open_low=True)
+    width = as_real(tol, "tol", low=0, open_low=True) * model.reward_scale
     source = model.source
     if isinstance(source, Blend):
         schedules = (source.rewards.schedule, source.kernels.schedule)

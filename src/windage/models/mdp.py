@@ -68,6 +68,8 @@ class Cells(NamedTuple):
 class MDP:
     """A finite Markov decision process with mean rewards in [0, 1].
 
+    That of a structure, `Structure.model`, has mean rewards in the units of the structure.
+
     Parameters
     ----------
     space
@@ -158,7 +160,8 @@ class MDP:
         "auto" is policy iteration, which takes any model, after a few sweeps that settle larger
         dense models which forget quickly; "policy-iteration" leaves these out. "value-iteration" is
         relative value iteration, for models whose gain does not depend on the start state. What
-        does not converge raises `NotConverged`.
+        does not converge raises `NotConverged`. `tol` is relative to the largest mean reward, if
+        that is above 1, as that of a structure may be.
 
         >>> space = StateActions([2])
         >>> MDP(space, [0.25, 0.75], [[1.0], [1.0]]).solve().gain
@@ -166,7 +169,9 @@ class MDP:
         """
         from windage.oracle import gain
 
-        return gain.solve(self.space, self.rewards, self.transitions, tol=tol, method=method)
+        width = as_real(tol, "tol", low=0, open_low=True)
+        width *= max(1.0, float(np.abs(self.rewards).max()))
+        return gain.solve(self.space, self.rewards, self.transitions, tol=width, method=method)
 
     def diameter(self, tol: float = 1e-6) -> float:
         """Return the diameter D; inf if the model does not communicate, 0 with one state.
@@ -200,7 +205,8 @@ class MDP:
         return f"MDP({self.space!r}, {kind})"
 
 
-_KINDS = ("none", "bernoulli", "gaussian", "beta")
+_KINDS = ("none", "bernoulli", "gaussian", "beta", "outcomes")
+_CHOICES = _KINDS[:4]  # the last one is not chosen: it belongs to models with a structure
 
 
 @dataclass(frozen=True)
@@ -208,7 +214,8 @@ class Noise:
     """The law of a reward given its mean; make one with the class methods.
 
     The paper asks for 1-sub-Gaussian noise: Bernoulli and Beta rewards in [0, 1] are, and Gaussian
-    ones with sigma <= 1.
+    ones with sigma <= 1. "outcomes" is that of a model with a structure, whose rewards fall as the
+    outcomes of its variables do.
 
     Examples
     --------
@@ -224,7 +231,7 @@ class Noise:
     def __post_init__(self) -> None:
         as_choice(self.kind, "noise", _KINDS)
         spread = as_real(self.spread, "spread", low=0, open_low=self.kind == "beta")
-        if spread and self.kind in ("none", "bernoulli"):
+        if spread and self.kind not in ("gaussian", "beta"):
             raise InputError(
                 f"{spread} has no meaning for {self.kind!r}", field="spread", fix="leave it out"
             )
@@ -251,6 +258,11 @@ class Noise:
         return cls("none")
 
     @classmethod
+    def outcomes(cls) -> Noise:
+        """Rewards fall as the outcomes of a structure's variables do."""
+        return cls("outcomes")
+
+    @classmethod
     def of(cls, noise: Noise | str) -> Noise:
         """Return a Noise, given one or its bare name."""
         if isinstance(noise, Noise):
@@ -261,12 +273,12 @@ class Noise:
                 field="noise",
                 fix="pass a wd.Noise or its bare name",
             )
-        kind = as_choice(noise, "noise", _KINDS)
+        kind = as_choice(noise, "noise", _CHOICES)
         return {"gaussian": cls.gaussian, "beta": cls.beta}.get(kind, lambda: cls(kind))()
 
     @property
     def bounded(self) -> bool:
-        """Whether rewards stay in [0, 1]."""
+        """Whether rewards stay in [0, 1], or in the range of the structure."""
         return self.kind != "gaussian"
 
     @property

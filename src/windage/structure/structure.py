@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, NoReturn, TypeAlias
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +34,10 @@ from windage.structure.variables import (
     many,
 )
 from windage.validation import freeze, shown
+
+if TYPE_CHECKING:
+    from windage.models import MDP, DriftingMDP, Noise
+    from windage.structure.worlds import PushForward
 
 __all__ = ["Structure"]
 
@@ -156,6 +161,86 @@ class Structure:
     def joint_outcomes(self, pair: int) -> Iterator[tuple[Outcome | None, ...]]:
         """Yield the joint outcomes of a pair in the order of the tables, None for what it lacks."""
         return products(self.variables, self.law_of[pair])
+
+    def model(self, laws: Mapping[str, Any], rewards: Any = None) -> MDP:
+        """Return the model in which the variables have these laws.
+
+        Its mean rewards are in the units of the structure's rewards.
+
+        Parameters
+        ----------
+        laws
+            `laws[name]`, one probability an outcome; {label: law} of a variable that is grouped.
+        rewards
+            The mean reward of every state-action pair, if the structure has no rewards.
+
+        Examples
+        --------
+        >>> demand = Exogenous("demand", [0, 1])
+        >>> known = Structure(
+        ...     StateActions([2, 1]),
+        ...     [demand],
+        ...     next_state=lambda s, a, d: max(s + a - d, 0),
+        ...     reward=lambda s, a, d: 5 * min(s + a, d) - 2 * a,
+        ... )
+        >>> known.model({"demand": [0.25, 0.75]}).rewards
+        array([0.  , 1.75, 3.75])
+        """
+        from windage.structure.worlds import model
+
+        return model(self, laws, rewards)
+
+    def drifting(
+        self,
+        laws: Mapping[str, Any],
+        *,
+        horizon: int,
+        rewards: Any = None,
+        noise: Noise | str | None = None,
+    ) -> DriftingMDP:
+        """Return the drifting model of these laws: outcomes are drawn, and the rest follows.
+
+        A run in it draws the outcomes of the variables; next state and reward are those of the
+        structure, in its units, and the outcomes are shown to the agent.
+
+        Parameters
+        ----------
+        laws
+            `laws[name]`: a law that stays, `[outcome]`; a law for every t, `[t, outcome]`; or
+            (base laws, schedule), as for `DriftingMDP.blend`, where a list of times in place of the
+            schedule stands for knots. {label: ...} of a variable that is grouped.
+        horizon
+            T, the number of steps.
+        rewards
+            Mean rewards, if the structure has none: `[pair]`, `[t, pair]` or (bases, schedule).
+        noise
+            The law of rewards around them.
+
+        Examples
+        --------
+        >>> import windage as wd
+        >>> demand = Exogenous("demand", [0, 1])
+        >>> known = Structure(
+        ...     StateActions([2, 1]),
+        ...     [demand],
+        ...     next_state=lambda s, a, d: max(s + a - d, 0),
+        ...     reward=lambda s, a, d: 5 * min(s + a, d) - 2 * a,
+        ... )
+        >>> season = ([[0.75, 0.25], [0.25, 0.75]], wd.schedules.Cosine(cycles=2))
+        >>> shop = known.drifting({"demand": season}, horizon=1000)
+        >>> agent = wd.MultiScale(known.space, horizon=1000, structure=known)
+        >>> wd.run(shop, agent).rewards[:8]
+        """
+        from windage.structure.worlds import drifting
+
+        return drifting(self, laws, horizon, rewards, noise)
+
+    @functools.cached_property
+    def push_forward(self) -> PushForward:
+        """What turns laws into rows and mean rewards, made once."""
+        from windage.structure.worlds import PushForward
+
+        return PushForward(self)
 
     def describe(self) -> str:
         """Return in words what is known, what is learned, and how many numbers that is."""

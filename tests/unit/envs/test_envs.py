@@ -7,26 +7,30 @@ import pytest
 
 import windage as wd
 from tests.models import literal_budgets
+from windage.envs.registry import REGISTERED
 from windage.errors import InputError, ModelError
 
+STRUCTURED = ["bidding", "inventory", "queue", "replacement", "ride"]  # since v1
 BASIC = ["two-state-cosine", "peril", "riverswim", "random-drift"]
 
 
 def test_ids_have_versions():
     assert set(BASIC) <= set(wd.envs.names())
     for name in wd.envs.names():
+        newest = 1 if name in STRUCTURED else 0
         model = wd.envs.make(name)
-        assert model.name == f"{name}-v0"
+        assert model.name == f"{name}-v{newest}"
         assert wd.envs.make(f"{name}-v0", horizon=50).horizon == 50
 
 
 def test_docstrings_have_their_sections():
     sections = ["States", "Actions", "Drift", "B_r", "B_p", "D", "Why communicating"]
-    for name in wd.envs.names():
-        lines = [line.strip() for line in wd.envs.get(name).build.__doc__.splitlines()]
-        found = [line for line in lines if line in [*sections, "Version history"]]
-        assert found == [*sections, "Version history"], name
-        assert wd.envs.get(name).summary.endswith(".")
+    for name, entry in REGISTERED.items():
+        lines = [line.strip() for line in entry.build.__doc__.splitlines()]
+        found = [line for line in lines if line in [*sections, "Structure", "Version history"]]
+        known = ["Structure"] if entry.build(horizon=200).structure is not None else []
+        assert found == [*sections[:2], *known, *sections[2:], "Version history"], name
+        assert entry.summary.endswith(".")
 
 
 @pytest.mark.parametrize("name", wd.envs.names())

@@ -12,12 +12,15 @@ import windage as wd
 from windage.envs.registry import REGISTERED, register
 from windage.errors import InputError, WindageError
 
+NOISY = [id for id, entry in REGISTERED.items() if "noise" in entry.parameters]
+assert len(NOISY) >= 11
+
 
 @pytest.mark.parametrize(
     ("name", "parameters", "field"),
     [
         *[(each, {"horizon": 0}, "horizon") for each in wd.envs.names()],
-        *[(each, {"noise": "loud"}, "noise") for each in wd.envs.names()],
+        *[(each, {"noise": "loud"}, "noise") for each in NOISY],
         ("two-state-cosine", {"reward_cycles": -1}, "reward_cycles"),
         ("two-state-cosine", {"transition_cycles": 0.5}, "transition_cycles"),
         ("peril", {"tau": 0}, "tau"),
@@ -44,7 +47,9 @@ from windage.errors import InputError, WindageError
         ("inventory", {"order_cost": -1}, "order_cost"),
         ("inventory", {"unit_cost": math.nan}, "unit_cost"),
         ("inventory", {"holding_cost": -0.1}, "holding_cost"),
-        ("inventory", {"shortage_cost": 0}, "shortage_cost"),
+        ("inventory-v0", {"shortage_cost": 0}, "shortage_cost"),
+        ("inventory", {"price": 0}, "price"),
+        ("inventory", {"seen": "stock"}, "seen"),
         ("inventory", {"zeta": 0}, "zeta"),
         ("inventory", {"zeta": 0.11}, "zeta"),
         ("queue", {"capacity": 0}, "capacity"),

@@ -42,11 +42,12 @@ def demand_laws(most, zeta):
     return [[zeta + (1 - zeta * (most + 1)) * q for q in shape] for shape in shapes]
 
 
-def day_cost(s, a, x):
+def day_cost(s, a, x, fixed):
     left, lost = max(s + a - x, 0), max(x - s - a, 0)
-    return 4 * (a > 0) + 1 * a + 0.6 * left + 4 * lost
+    return fixed * (a > 0) + 1 * a + 0.6 * left + 4 * lost
 
 
+@pytest.mark.parametrize("version", [0, 1])
 @pytest.mark.parametrize(
     ("t", "mix"),
     [
@@ -60,23 +61,34 @@ def day_cost(s, a, x):
         (1001, (0, 0, 1)),
     ],
 )
-def test_inventory_rows(t, mix):
-    most = 9
+def test_inventory_rows(t, mix, version):
+    most, fixed = 9, (4, 6)[version]
     laws = demand_laws(most, 0.02)
     expected_costs = [
-        sum(q[x] * day_cost(s, a, x) for x in range(most + 1))
+        sum(q[x] * day_cost(s, a, x, fixed) for x in range(most + 1))
         for q in laws
         for s in range(most + 1)
         for a in range(most + 1 - s)
     ]
-    scale = max(expected_costs)
+    days = [
+        4 * x - day_cost(s, a, x, fixed)  # of a day: every piece wanted is worth 4, if it is sold
+        for s in range(most + 1)
+        for a in range(most + 1 - s)
+        for x in range(most + 1)
+    ]
+    paid = {
+        0: lambda cost, _: 1 - cost / max(expected_costs),
+        1: lambda cost, x: (4 * x - cost - min(days)) / (max(days) - min(days)),
+    }[version]
     law = [sum(w * q[x] for w, q in zip(mix, laws, strict=True)) for x in range(most + 1)]
 
     def outcomes(s, action):
         a = int(action.removeprefix("order "))
-        return [(law[x], max(s + a - x, 0), 1 - day_cost(s, a, x) / scale) for x in range(most + 1)]
+        return [
+            (law[x], max(s + a - x, 0), paid(day_cost(s, a, x, fixed), x)) for x in range(most + 1)
+        ]
 
-    model = wd.envs.make("inventory", horizon=1001)
+    model = wd.envs.make(f"inventory-v{version}", horizon=1001)
     assert model.space.counts.tolist() == [10, 9, 8, 7, 6, 5, 4, 3, 2, 1]
     rows_of(model, t, outcomes)
 

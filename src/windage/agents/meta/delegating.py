@@ -29,6 +29,7 @@ from windage.spaces import StateActions
 from windage.validation import as_integer, as_real, require_memory
 
 if TYPE_CHECKING:
+    from windage.kernels.exogenous import ExogenousDynamics
     from windage.kernels.rollout import Block
     from windage.kernels.simulator import Dynamics
 
@@ -183,7 +184,7 @@ class Relay(Agent):
         steps = self._runner.t - 1
         return self._since + steps, self._runner.last_state if steps > 0 else self.last_state
 
-    def play(self, world: Dynamics, state: int, block: Block) -> int:
+    def play(self, world: Dynamics | ExogenousDynamics, state: int, block: Block) -> int:
         """Play a whole block, each runner its part of it; returns the state it ends in."""
         start, done = self.t, 0
         while done < block.states.size:

@@ -47,6 +47,7 @@ from windage.structure import Structure
 from windage.validation import as_range, as_real
 
 if TYPE_CHECKING:
+    from windage.kernels.exogenous import ExogenousDynamics
     from windage.kernels.multiscale import MultiScaleLearner
     from windage.kernels.rollout import Block
     from windage.kernels.simulator import Dynamics
@@ -213,7 +214,7 @@ class MultiScale(KernelAgent):
         known, unit = self._by_law.estimate.known, self._scale.unit(reward)
         return outcomes_shown(self.structure, known, pair, unit, after, seen or {})
 
-    def play(self, model: Dynamics, state: int, block: Block) -> int:
+    def play(self, model: Dynamics | ExogenousDynamics, state: int, block: Block) -> int:
         """Play a whole block in one loop; returns the state it ends in."""
         if self.structure is not None and model.seen.shape != (len(self.structure.variables), 2):
             raise InputError(
