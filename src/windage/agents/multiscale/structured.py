@@ -7,7 +7,7 @@ and not next states of pairs (`kernels.structured`).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -68,6 +68,9 @@ class StructuredState(MultiScaleState):
     The other parameters are those of `MultiScaleState`.
     """
 
+    draws: ClassVar[bool] = False
+    """Whether it plans with drawn laws."""
+
     def __init__(self, structure: Structure, *given: Any) -> None:
         self.structure = structure
         super().__init__(*given)
@@ -82,7 +85,7 @@ class StructuredState(MultiScaleState):
     ) -> StructuredEstimate:
         from windage.kernels.evi import ENTRY
         from windage.kernels.multiscale import PAIR
-        from windage.kernels.structured import LAW, StructuredEstimate
+        from windage.kernels.structured import LAW, Average, StructuredEstimate
 
         space, K = self.space, len(self.experts.windows)
         known = known_of(self.structure, reward_range)
@@ -91,6 +94,7 @@ class StructuredState(MultiScaleState):
         estimate = StructuredEstimate(
             experts=self.experts.kernel,
             known=known,
+            belief=Average(0),
             horizon=horizon,
             unseen=0.0,
             prior=float(constants.unseen),
