@@ -137,8 +137,8 @@ class Amounts:
                 self.decimal = "."
             return plain
         parts = cells.str.replace_all("[\u00a0\u202f]", " ").str.replace("\u2212", "-")
-        parts = parts.str.strip_chars().str.extract_groups(_AMOUNT).struct.unnest()
-        sign, before, digits, after = (parts[f"{k}"].fill_null("") for k in range(1, 5))
+        groups = parts.str.strip_chars().str.extract_groups(_AMOUNT).struct.unnest()
+        sign, before, digits, after = (groups[f"{k}"].fill_null("") for k in range(1, 5))
         if self.decimal is None:
             self.decimal = _decimal(digits)
         if self.decimal is None:

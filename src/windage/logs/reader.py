@@ -593,7 +593,7 @@ class _Reader:
         Without a column of next states they are those of the entity's next line.
         """
         n, entities = self.kept, self.entities[: self.kept] if self.many else None
-        columns = self.states[:n], self.actions[:n], self.rewards[:n], self.nexts[:n]
+        states, nexts = self.states[:n], self.nexts[:n]
         if not self.chained:
             whose = "" if entities is None else " of the same entity"
             notes.append(
@@ -602,9 +602,9 @@ class _Reader:
             )
         if entities is None:
             if not self.chained:
-                columns[3][:-1] = columns[0][1:]
-                columns = tuple(column[:-1] for column in columns)
-            return columns, None
+                nexts[:-1] = states[1:]
+                n -= 1
+            return (states[:n], self.actions[:n], self.rewards[:n], nexts[:n]), None
         known = self.labels["entity"].names()
         notes.append(
             f"The steps of {len(known):,} entities are put in the order of time and taken for "
@@ -614,12 +614,13 @@ class _Reader:
         if not self.chained:
             chain = np.argsort(entities, kind="stable")
             follows = entities[chain[1:]] == entities[chain[:-1]]
-            columns[3][chain[:-1][follows]] = columns[0][chain[1:][follows]]
+            nexts[chain[:-1][follows]] = states[chain[1:][follows]]
             order = np.sort(chain[:-1][follows])
         order = order[np.argsort(self.times[order], kind="stable")]
         self.clock.rows = 0
         self.clock.add(self.times[order])
-        return tuple(column[order] for column in columns), entities[order]
+        steps = states[order], self.actions[order], self.rewards[order], nexts[order]
+        return steps, entities[order]
 
     def _named(self, path: Path, quoted: bool) -> tuple[list[Unusable], list[Reason]]:
         """Return the first unusable lines, and the reasons, the most frequent first."""

@@ -75,6 +75,8 @@ def scale(agent: EpisodicAgent) -> None:
     """
     if agent.reward_range is None and not agent._warned:
         n, mean = agent._learner.sets["visits"], agent._learner.sets["r_hat"]
+        if mean.min() >= 0.0 and mean.max() <= 1.0:  # asked after every segment of a run
+            return
         away = np.maximum(mean - 1.0, -mean) * np.sqrt(n) > 5.0
         if away.any():
             agent._warned = True
@@ -533,8 +535,10 @@ class EpisodicAgent(KernelAgent):
         log = self._learner.log
         oldest = max(self._logged_from, self.n_episodes - log.size + 1)  # older ones are gone
         rows = rows_of(log, max(first, 1, oldest), self.n_episodes)
-        rows["gain"] = self._scale.low + self._scale.width * rows["gain"]
-        rows["span"] *= self._scale.width
+        low, width = self._scale.low, self._scale.width
+        if (low, width) != (0.0, 1.0):
+            rows["gain"] = low + width * rows["gain"]
+            rows["span"] *= width
         return rows
 
     def _survivors(self) -> dict[str, NDArray[Any]]:
