@@ -366,13 +366,14 @@ def form_pairs(estimate):
         row = known.row[p]
         for i in range(row, known.row[p + 1]):
             rows[i]["probability"] = 0.0
-        n = known.first[p + 1] - start
-        for i in range(n):
-            rows[row + known.entry[start + i]]["probability"] += joint[i]
-        if known.reward.size > 0:
-            mean = 0.0
-            for i in range(n):
-                mean += joint[i] * known.reward[start + i]
+        mean, paid = 0.0, known.reward.size > 0
+        first = np.uint64(row)
+        for i in range(np.uint64(known.first[p + 1] - start)):
+            at = np.uint64(start) + i
+            rows[first + np.uint64(known.entry[at])]["probability"] += joint[i]
+            if paid:
+                mean += joint[i] * known.reward[at]
+        if paid:
             pair["mean"] = mean
         pair["bonus"] = 0.0
         pair["reward"] = pair["mean"]

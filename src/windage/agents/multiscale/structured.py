@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["StructuredState", "as_structure", "law_windows", "outcomes_shown"]
 
 _SHORTEST = 8  # the shortest window: a law needs fewer samples than a pair for each of its rows
+_QUICK = 1000  # joint outcomes for which a plan is as cheap as a step or two
 _JOINT = 1 << 15  # joint outcomes that may be gone through in a step, on average
 
 
@@ -126,7 +127,8 @@ class StructuredState(MultiScaleState):
 
     def _pace(self, horizon: int) -> int:
         """Return how many steps a plan lasts: a law is learned fast, and a plan costs its table."""
-        return max(1 if horizon <= 1000 else 4, self.structure.next_state.size // _JOINT)
+        joint = self.structure.next_state.size
+        return max(1, min(4, joint // _QUICK) if horizon <= 1000 else 4, joint // _JOINT)
 
     def _use_experts(self) -> None:
         estimate = self.kernel.estimate._replace(experts=self.experts.kernel)
@@ -269,10 +271,10 @@ def outcomes_shown(
     from windage.kernels.structured import SAME, complete
 
     names = [variable.name for variable in structure.variables]
-    given = np.tile(np.array([0, -1], np.int64), (len(names), 1))
+    ends = [(0, -1)] * len(names)
     for name, value in seen.items():
-        f = names.index(as_choice(name, "seen", names))
-        given[f] = _ends(structure, f, value)
+        f = names.index(name if name in names else as_choice(name, "seen", names))
+        ends[f] = _ends(structure, f, value)
         if known.shows[pair, f] < 0:
             raise InputError(
                 f"{shown(value)} is said of a variable that is not involved here",
@@ -280,6 +282,9 @@ def outcomes_shown(
                 where=structure.space.describe(pair),
                 fix="leave it out where the structure has no law for it",
             )
+    given = np.array(ends, np.int64)
+    if _is_plain(structure, known, pair, after, ends):
+        return given
     _require_consistent(structure, pair, after, given)
     told = np.empty_like(given)
     for same in (SAME, np.inf):  # by the reward too, if it is the one that is known
@@ -293,6 +298,20 @@ def outcomes_shown(
         where=structure.space.describe(pair),
         fix=f"observe(s, a, reward, s_next, seen={{{names[missing[0] if missing else 0]!r}: ...}})",
     )
+
+
+def _is_plain(
+    structure: Structure, known: Known, pair: int, after: int, ends: list[tuple[int, int]]
+) -> bool:
+    """Return whether each outcome is said, and they lead to the next state; most steps are such."""
+    joint = 0
+    for f, (low, high) in enumerate(ends):
+        law = known.law_of[pair, f]
+        if law >= 0 and low == high:
+            joint = joint * len(structure.variables[f].outcomes) + low
+        elif law >= 0 or (high < low and known.shows[pair, f] >= 0):
+            return False
+    return bool(structure.next_state[structure.first[pair] + joint] == after)
 
 
 def _open(structure: Structure, known: Known, pair: int, told: NDArray[np.int64]) -> list[int]:
