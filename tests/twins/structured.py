@@ -17,7 +17,7 @@ import math
 
 import numpy as np
 
-from windage.kernels.random import uniform
+from windage.kernels.random import gamma, log_gamma, mix, uniform
 from windage.rng import key
 
 
@@ -298,3 +298,104 @@ class Twin:
             self.u = {s: x - least for s, x in self.u.items()}
         least = min(self.u.values())
         self.u = {s: x - least for s, x in self.u.items()}
+
+
+class Sampler(Twin):
+    """Posterior sampling of laws: Dirichlet of the last `window` steps, drawn each episode.
+
+    An episode ends when something of the pair about to be played was used in it as often as it was
+    known before, or when it has become one step longer than the one before.
+    """
+
+    def __init__(self, *given, window=None, prior=1.0, grows=True, intervals=(), **options):
+        super().__init__(*given, **options)
+        self.width, self.prior, self.grows, self.censored = window, prior, grows, set(intervals)
+        self.known = {}
+
+    def recent(self):
+        return self.history[-self.width :] if self.width else self.history
+
+    def score(self, *_):
+        pass
+
+    def score_reward(self, *_):
+        pass
+
+    def act(self, s):
+        fresh = self.started is None or (self.grows and self.t - self.started > self.before)
+        if not fresh:
+            p = self.policy[s]
+            fresh = any(self.used[law] >= max(1, self.known[law]) for law in self.involved(p))
+            played = sum(z == p for _, z, _ in self.history[self.past + self.started :])
+            fresh |= self.g is None and played >= max(1, self.tried[p])
+        if fresh:
+            self.draw()
+        return self.policy[s]
+
+    def draw(self):
+        self.before = 0 if self.started is None else self.t - self.started
+        self.started = self.planned = self.t
+        self.used = dict.fromkeys(self.sizes, 0)
+        for i, law in enumerate(self.sizes):
+            seen = [shown[law] for shown, _, _ in self.recent() if law in shown]
+            self.known[law] = len(seen)
+            for turn in range(20 if law in self.censored else 1):
+                self.q[law] = self.dirichlet(self.outcomes(law, seen, i, turn), i, turn)
+        self.P, self.r, self.b, self.tried = [], [], [0.0] * len(self.pairs), []
+        for p, (s, a) in enumerate(self.pairs):
+            row, r = dict.fromkeys(self.states, 0.0), 0.0
+            for o, probability in self.joint(p):
+                row[self.land(s, a, *o)] += probability
+                if self.g is not None:
+                    r += probability * self.unit(self.g(s, a, *o))
+            rewards = [R for _, z, R in self.recent() if z == p]
+            if self.g is None:
+                own = self.own(~np.uint64(p))
+                wins, place = gamma(own, self.t + 1, 0, 1.0 + sum(rewards))
+                losses, _ = gamma(own, self.t + 1, place, 1.0 + len(rewards) - sum(rewards))
+                r = wins / (wins + losses)
+            self.tried.append(len(rewards))
+            self.P.append(row)
+            self.r.append(r)
+        self.plan()
+
+    def own(self, number):
+        with np.errstate(over="ignore"):
+            return mix(self.key[0] + mix(np.uint64(number))), self.key[1]
+
+    def outcomes(self, law, seen, i, turn):
+        """Say which outcome every sample had: drawn from the last law, where that is open."""
+        counts, place = np.zeros(self.sizes[law]), 0
+        own = self.own(2 * (20 * i + turn))
+        latest = list(dict.fromkeys(s[0][law] for s in self.history if law in s[0]))[::-1]
+        for low, high in latest:
+            left, inside = seen.count((low, high)), self.q[law][low : high + 1].sum()
+            for o in range(low, high):
+                chance = self.q[law][o] / self.q[law][o : high + 1].sum()
+                n, place = self.binomial(own, place, left, min(chance, 1.0)) if left else (0, place)
+                counts[o] += n
+                left -= n
+            assert inside > 0
+            counts[high] += left
+        return counts
+
+    def binomial(self, own, place, n, p):
+        """How many of n uniform numbers are below p: halved at the middle one while n > 16."""
+        if n <= 16:
+            return sum(uniform(own, self.t + 1, place + i) < p for i in range(n)), place + n
+        i = (n + 1) // 2
+        x, place = gamma(own, self.t + 1, place, float(i))
+        y, place = gamma(own, self.t + 1, place, float(n + 1 - i))
+        middle = x / (x + y)
+        if p < middle:
+            return self.binomial(own, place, i - 1, p / middle)
+        more, place = self.binomial(own, place, n - i, (p - middle) / (1 - middle))
+        return i + more, place
+
+    def dirichlet(self, counts, i, turn):
+        own, place, logs = self.own(2 * (20 * i + turn) + 1), 0, []
+        for n in counts:
+            one, place = log_gamma(own, self.t + 1, place, n + self.prior / counts.size)
+            logs.append(one)
+        shares = np.exp(np.array(logs) - max(logs))
+        return 0.999 * shares / shares.sum() + 0.001 / counts.size

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import windage as wd
-from tests.twins.structured import Twin
+from tests.twins.structured import Sampler, Twin
 from windage.structure import Exogenous, Structure
 
 CLOSE = {"rtol": 1e-7, "atol": 1e-9}
@@ -116,7 +116,7 @@ def structure_of(case):
     return Structure(case.space, variables, next_state=case.land, reward=reward)
 
 
-def twin_of(case, known, T, seed):
+def twin_of(case, known, T, seed, kind=Twin, **options):
     space = case.space
     pairs = [(int(s), int(a)) for s, a in zip(space.state_of, space.action_of, strict=True)]
 
@@ -129,7 +129,10 @@ def twin_of(case, known, T, seed):
     sizes = {law: len(case.outcomes[law[0]]) for law in used}
     always = {law for law in used if case.seen[law[0]] == "always"}
     low, high = known.reward_range
-    twin = Twin(pairs, laws, sizes, case.land, case.g, T, seed, low, high, always)
+    if kind is Sampler and case.seen[0] == "interval":
+        options["intervals"] = list(sizes)
+    given = pairs, laws, sizes, case.land, case.g, T, seed, low, high, always
+    twin = kind(*given, **options)
     return twin, laws
 
 
@@ -194,6 +197,49 @@ def test_every_step_is_the_twins(case, seed):
         of_laws = {law: one for law, one in zip(laws(s, a), shown, strict=True) if law is not None}
         twin.observe(pair, reward, of_laws, censored)
         s = after
+
+
+SAMPLERS = {
+    "psrl": (wd.PSRL, {}),
+    "sw-psrl": (wd.SWPSRL, {"window": 25, "prior": 2.0}),
+    "doubling": (wd.SWPSRL, {"window": 40, "episodes": "doubling"}),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("kind", SAMPLERS)
+def test_posterior_sampling_is_its_twins(case, kind):
+    """Actions, episodes, the laws drawn and the model planned with, at every step."""
+    T, seed = 90, 3
+    known = structure_of(case)
+    make, options = SAMPLERS[kind]
+    agent = make(case.space, horizon=T, structure=known, seed=seed, **options)
+    options = {name: options[name] for name in ("window", "prior") if name in options}
+    twin, laws = twin_of(
+        case, known, T, seed, Sampler, grows=kind != "doubling", stream=agent.id, **options
+    )
+    order = list(known.laws)
+    twin.sizes = {law: twin.sizes[law] for law in order}
+    step, s, starts = world(case, twin.sizes, laws, seed, T), 0, []
+    for t in range(T):
+        pair = known.space.pair(s, agent.act(s))
+        assert pair == twin.act(s), t
+        if twin.planned == twin.t:
+            starts.append(t + 1)
+            estimate = agent._learner_state.kernel.estimate
+            mine = np.concatenate([twin.q[law] for law in order])
+            np.testing.assert_allclose(estimate.q, mine, rtol=1e-9)
+            np.testing.assert_allclose(estimate.pairs["mean"], twin.r, rtol=1e-9, atol=1e-12)
+            np.testing.assert_allclose(estimate.u, list(twin.u.values()), rtol=1e-6, atol=1e-9)
+        assert agent.episode.start == starts[-1]
+        a = int(known.space.action_of[pair])
+        outcomes, reward, after = step(t, s, a)
+        shown = told(case, s, a, outcomes)
+        agent.observe(s, a, reward, after, as_seen(case, known, shown))
+        of_laws = {law: one for law, one in zip(laws(s, a), shown, strict=True) if law is not None}
+        twin.observe(pair, reward, of_laws)
+        s = after
+    assert 3 < len(starts) < T - 10
 
 
 def compare(agent, twin, order, planned):

@@ -10,12 +10,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, ClassVar
 
-import numpy as np
-from numpy.typing import NDArray
-
+from windage.agents.multiscale.agent import ALONE, OneWindow
 from windage.agents.multiscale.learner import Constants
 from windage.agents.multiscale.multiscale import MultiScale
-from windage.agents.multiscale.windows import Weighing
 from windage.errors import InputError
 from windage.spaces import StateActions, as_space
 from windage.structure import Structure
@@ -23,10 +20,8 @@ from windage.validation import as_horizon, as_integer, as_real
 
 __all__ = ["CertaintyEquivalent"]
 
-_ALONE = Weighing(share=0.0, by_overall=False, by_pair=False, strength=0.0)
 
-
-class CertaintyEquivalent(MultiScale):
+class CertaintyEquivalent(OneWindow, MultiScale):
     """Re-optimisation on the last W steps: the baseline to beat where a structure is known.
 
     Parameters
@@ -82,11 +77,4 @@ class CertaintyEquivalent(MultiScale):
     @property
     def constants(self) -> Constants:  # type: ignore[override]
         """Those of `MultiScale` with one window and its own bonus."""
-        return replace(Constants(), exploration=self.bonus, weighing=_ALONE)
-
-    def _windows(self) -> list[int]:
-        """The window, and all history, which does not count."""
-        return [self.window, self.horizon] if self.window < self.horizon else [self.horizon]
-
-    def _prior(self) -> NDArray[np.float64] | None:
-        return np.array([1.0, 0.0])[: len(self._windows())]
+        return replace(Constants(), exploration=self.bonus, weighing=ALONE)

@@ -387,6 +387,7 @@ class MultiScaleLearner(NamedTuple):
     pace: int  # steps between two plans, at least
     patience: float  # a plan lasts as long as it takes to learn one part in so many; 0: no longer
     spread: float  # random factors are from 1 - spread to 1 + spread
+    grows: bool  # whether an epoch lasts at most one step longer than the one before
     low: float  # rewards are taken from [low, high] to [0, 1]
     high: float
 
@@ -399,7 +400,8 @@ def is_over(learner, t, s):
         return FIRST
     if is_full(learner.estimate, learner.policy[np.uint64(s)]):
         return VISITS
-    return LENGTH if t - epoch["start"] > epoch["before"] else GOING_ON
+    too_long = learner.grows and t - epoch["start"] > epoch["before"]
+    return LENGTH if too_long else GOING_ON
 
 
 @compiled

@@ -20,6 +20,9 @@ where the last fit left off:
 
 The fits of the windows take `TO_SCORE` rounds before each sample of a law, with one pseudo-count;
 the law that is planned with takes `TO_PLAN`. A window's chance of an interval is its sum.
+
+What is planned with is up to a *belief*: `Average` is the above; `posterior.Drawn` draws laws and
+learned mean rewards from their posteriors instead.
 """
 
 from __future__ import annotations
@@ -30,7 +33,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from windage.kernels.jit import compiled, inlined
+from windage.kernels.jit import compiled, inlined, variants
 from windage.kernels.multiscale import (
     average_law,
     form,
@@ -87,11 +90,33 @@ class Known(NamedTuple):
     entry: NDArray[np.int32]  # [joint] which entry of the row a joint outcome leads to
 
 
+class Average(NamedTuple):
+    """Plan with the average of the windows, and hope for what it does not know."""
+
+    code: int
+
+
+@variants
+def form_law(belief, estimate, law):
+    """Say what to plan with for a law: its `q` and `mass`."""
+
+
+@variants
+def form_reward(belief, estimate, p):
+    """Say what to plan with for the mean reward of a pair that is learned."""
+
+
+@variants
+def is_used_up(belief, estimate, p):
+    """Return whether something of a pair was used in this epoch as often as it may be."""
+
+
 class StructuredEstimate(NamedTuple):
     """The model by laws, and the bias it was last planned with; beside `multiscale.Estimate`."""
 
     experts: Experts
     known: Known
+    belief: NamedTuple
     horizon: int
     unseen: float  # 0: all is in the rows
     prior: float  # mu: pseudo-counts of a law, spread over its outcomes
@@ -254,6 +279,7 @@ def complete(known, p, reward, after, same, seen, told):
 def _take_in(estimate, p, reward, after, seen):
     experts, known, told, cells = estimate.experts, estimate.known, estimate.told, estimate.cells
     complete(known, p, reward, after, SAME, seen, told)
+    compares = experts.by_overall or experts.by_law or experts.strength > 0.0
     for f in range(cells.size):
         used, law = known.law_of[p, f], np.int64(known.shows[p, f])
         low, high = told[f, 0], told[f, 1]
@@ -262,13 +288,15 @@ def _take_in(estimate, p, reward, after, seen):
             estimate.laws[used]["plays"] += 1.0
         if law >= 0 and (low == high or (low < high and known.intervals[law])):
             cells[f] = place_of(experts.cells, law, symbol_of(known, law, low, high))
-            _score(estimate, law, low, high, np.int64(cells[f]))
+            if compares:
+                _score(estimate, law, low, high, np.int64(cells[f]))
     exact = math.floor(reward * GRAIN + 0.5) / GRAIN
     if known.reward.size == 0:
         recent, hits = predict_reward(experts, p, exact, experts.chances[1])
         reweigh(experts, experts.of_rewards, p, experts.chances[1])
         if experts.strength > 0.0:
             score_past_of_reward(experts, p, exact, recent, hits)
+        estimate.pairs[p]["plays"] += 1.0
     count_step(experts, cells, p, exact)
     experts.clock[0]["state"] = after
 
@@ -276,15 +304,17 @@ def _take_in(estimate, p, reward, after, seen):
 @form.register(StructuredEstimate)
 def _form(estimate):
     for law in range(estimate.laws.size):
-        _form_law(estimate, law)
-    _form_pairs(estimate)
+        form_law(estimate.belief, estimate, law)
+    if estimate.known.reward.size == 0:
+        for p in range(estimate.pairs.size):
+            form_reward(estimate.belief, estimate, p)
+    form_pairs(estimate)
     if estimate.exploration > 0.0 and (estimate.known.hopes or estimate.known.reward.size == 0):
         _hope(estimate)
 
 
-@inlined
-def _form_law(estimate, law):
-    """Average the counts of a law."""
+@form_law.register(Average)
+def _average_law(_belief, estimate, law):
     known, q, sums = estimate.known, estimate.q, estimate.sums
     first, n = known.outcomes[law], known.outcomes[law + 1] - known.outcomes[law]
     mass, met = average_law(
@@ -307,8 +337,21 @@ def _form_law(estimate, law):
             q[first + entry["index"]] += entry["probability"]
 
 
-@inlined
-def _form_pairs(estimate):
+@compiled
+def believe(estimate):
+    """Average the counts of all laws, whatever it is that is planned with."""
+    for law in range(estimate.laws.size):
+        form_law(Average(0), estimate, law)
+
+
+@form_reward.register(Average)
+def _average_reward(_belief, estimate, p):
+    pair = estimate.pairs[p]
+    pair["r_mass"], pair["mean"] = mean_reward(estimate.experts, p)
+
+
+@compiled
+def form_pairs(estimate):
     """Multiply the laws of every pair, and add up where their outcomes lead and what they pay."""
     known, joint, rows = estimate.known, estimate.joint, estimate.rows
     F, before = known.law_of.shape[1], 0
@@ -323,16 +366,15 @@ def _form_pairs(estimate):
         row = known.row[p]
         for i in range(row, known.row[p + 1]):
             rows[i]["probability"] = 0.0
-        n = known.first[p + 1] - start
-        for i in range(n):
-            rows[row + known.entry[start + i]]["probability"] += joint[i]
-        if known.reward.size > 0:
-            mean = 0.0
-            for i in range(n):
-                mean += joint[i] * known.reward[start + i]
+        mean, paid = 0.0, known.reward.size > 0
+        first = np.uint64(row)
+        for i in range(np.uint64(known.first[p + 1] - start)):
+            at = np.uint64(start) + i
+            rows[first + np.uint64(known.entry[at])]["probability"] += joint[i]
+            if paid:
+                mean += joint[i] * known.reward[at]
+        if paid:
             pair["mean"] = mean
-        else:
-            pair["r_mass"], pair["mean"] = mean_reward(estimate.experts, p)
         pair["bonus"] = 0.0
         pair["reward"] = pair["mean"]
 
@@ -437,10 +479,17 @@ def _open_epoch(estimate):
         record = estimate.laws[law]
         record["plays"] = 0.0
         record["limit"] = max(1.0, record["mass"] - estimate.prior)
+    for p in range(estimate.pairs.size):
+        estimate.pairs[p]["plays"] = 0.0
 
 
 @is_full.register(StructuredEstimate)
 def _is_full(estimate, p):
+    return is_used_up(estimate.belief, estimate, p)
+
+
+@is_used_up.register(Average)
+def _is_hoped_for_too_long(_belief, estimate, p):
     known = estimate.known
     for f in range(known.law_of.shape[1]):
         if known.hoped[p, f]:
@@ -466,6 +515,7 @@ def take_past(estimate, p, reward, after, seen):
     take_in(estimate, p, reward, after, seen)
     for law in range(estimate.laws.size):
         estimate.laws[law]["plays"] = 0.0
+    estimate.pairs[p]["plays"] = 0.0
 
 
 @compiled

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy import stats
 
 import windage as wd
 from tests.twins.test_structured import (
@@ -29,6 +30,10 @@ MAKERS = {
     ),
     "certainty-equivalent": lambda known, T, **o: wd.CertaintyEquivalent(
         known.space, horizon=T, structure=known, window=20, bonus=0.65, **o
+    ),
+    "psrl": lambda known, T, **o: wd.PSRL(known.space, horizon=T, structure=known, **o),
+    "sw-psrl": lambda known, T, **o: wd.SWPSRL(
+        known.space, horizon=T, structure=known, window=20, episodes="doubling", **o
     ),
 }
 
@@ -93,6 +98,114 @@ def test_explaining_changes_nothing(case, make):
         agent.observe(s, a, *days.after(a))
         assert again.play(silent, 1) == [a]
     assert agent.state() == silent.state()
+
+
+@pytest.mark.parametrize("kind", [wd.CertaintyEquivalent, wd.SWPSRL])
+@pytest.mark.parametrize(("horizon", "window"), [(30, 12), (10, 12), (12, 12), (5, 40)])
+def test_a_window_forgets_the_past_however_short_the_horizon(kind, horizon, window):
+    """Twenty days of demand 0 before the first, then demand 3: the last W steps count."""
+    known = structure_of(Shelf)
+    agent = kind(known.space, horizon=horizon, structure=known, window=window)
+    for _ in range(20):
+        agent.preload(2, 0, Shelf.g(2, 0, 0), 2, seen={"demand": 0})
+    for t in range(horizon):
+        assert agent.in_memory.tolist() == [min(20 + t, window)] * known.space.n_pairs
+        s = agent.last_state or 0
+        a = agent.act(s)
+        zeros, threes = max(0, min(20, window - t)), min(t, window)
+        (law,) = agent.explain(s).laws
+        prior = 0.5 if kind is wd.CertaintyEquivalent else 1.0
+        total = zeros + threes + prior
+        expected = [(prior / 5 + n) / total for n in (zeros, 0, 0, threes, 0)]
+        if kind is wd.CertaintyEquivalent or agent.episode.start == t + 1:
+            assert law.probabilities == pytest.approx(expected)
+        agent.observe(s, a, Shelf.g(s, a, 3), max(s + a - 3, 0), seen={"demand": 3})
+        agent = type(agent).from_state(agent.state())
+    assert agent.preloaded == 20
+
+
+class TestPosteriorSampling:
+    def test_is_asked_for_as_without_a_structure(self):
+        known = structure_of(Shelf)
+        for id, options in (("psrl", {}), ("sw-psrl", {"window": 9})):
+            kind = wd.agents.get(id)
+            agent = kind(known.space, horizon=50, structure=known, prior=2.0, **options)
+            made = wd.agents.make(id, known.space, horizon=50, structure=known, prior=2, **options)
+            assert agent.state() == made.state()
+            assert agent.reward_range == known.reward_range
+            assert kind.from_state(agent.state()).state() == agent.state()
+            assert type(agent).remade(agent.config).state() == agent.state()
+            assert agent.configuration()["structure"] == known.to_dict()
+            assert "structure" not in kind(known.space, horizon=50, **options).configuration()
+            with pytest.raises(InputError, match="structure: 3 is no Structure"):
+                kind(known.space, horizon=50, structure=3, **options)
+        with pytest.raises(InputError, match="learns no laws"):
+            wd.RestartedPSRL(known.space, horizon=50, restarts=9, structure=known)
+
+    def test_its_window_is_that_of_laws(self):
+        """K (T / (B + 1))^(1/2): two laws of bids with two outcomes, one refill with two."""
+        known = structure_of(Auction)
+        given = {"horizon": 10_000, "structure": known}
+        K = np.sqrt(2 * 2) + np.sqrt(2 * 1)
+        blind = wd.agents.make("sw-psrl", known.space, **given)
+        assert blind.window == round(K * 100)
+        budgets = wd.envs.make("riverswim", horizon=10_000).budgets()
+        told = wd.agents.make("sw-psrl", known.space, budgets=budgets, **given)
+        B = budgets.reward + budgets.transition
+        assert told.window == round(K * np.sqrt(10_000 / (B + 1)))
+        with pytest.raises(InputError, match="there are no budgets"):
+            wd.agents.make("sw-psrl", known.space, window="tuned", **given)
+
+    @pytest.mark.parametrize("seen", ["always", "interval"])
+    def test_laws_are_drawn_from_their_posterior(self, seen):
+        """Against Dirichlet draws weighted by the likelihood of what was seen; level 1e-6.
+
+        Taking an interval for its lowest outcome, or for the prior's share of all, is caught.
+        """
+        space = wd.StateActions([1])
+        x = Exogenous("x", range(3), seen=seen)
+        known = Structure(space, [x], next_state=lambda s, a, x: 0, reward=lambda s, a, x: x / 2)
+        steps = [(0, 0)] * 3 + [(2, 2)] * 4 + [(1, 1)] * 2
+        if seen == "interval":
+            steps = [(0, 0)] * 2 + [(1, 2)] * 24 + [(0, 1)] * 9 + [(1, 1)] * 2
+        drawn = []
+        for seed in range(400):
+            agent = wd.PSRL(space, horizon=9, structure=known, prior=1.5, seed=seed)
+            for low, high in steps:
+                agent._by_law.look_back(0, low / 2, 0, np.array([[low, high]]))
+            agent.act(0)
+            drawn.append(agent._by_law.estimate.q.copy())
+        q = (np.array(drawn) - 0.001 / 3) / 0.999
+        rng = np.random.default_rng(1)
+        prior = rng.dirichlet([0.5] * 3, 400_000)
+        log = sum(np.log(prior[:, a : b + 1].sum(axis=1) + 1e-300) for a, b in steps)
+        weights = np.exp(log - log.max())
+        sample = prior[rng.choice(len(prior), 4000, p=weights / weights.sum())]
+        for o in range(3):
+            assert stats.ks_2samp(q[:, o], sample[:, o]).pvalue > 1e-6 / 3
+        wrong = sum(np.log(prior[:, a] + 1e-300) for a, _ in steps)
+        weights = np.exp(wrong - wrong.max())
+        point = prior[rng.choice(len(prior), 4000, p=weights / weights.sum())]
+        if seen == "interval":
+            assert min(stats.ks_2samp(q[:, o], point[:, o]).pvalue for o in range(3)) < 1e-6
+
+    def test_binomial_numbers(self):
+        """Halving is exact: chi-square of 4,000 numbers against the law, level 1e-6 each."""
+        from windage.kernels.posterior import FEW, binomial
+        from windage.rng import key
+
+        named = tuple(key(1, "test"))
+        for n, p in ((FEW + 1, 0.3), (100, 0.02), (1000, 0.5), (5000, 0.999)):
+            numbers = [int(binomial(named, t, 0, n, p)[0]) for t in range(4000)]
+            law = stats.binom(n, p)
+            cuts = np.unique(law.ppf(np.linspace(0.05, 0.95, 19)))
+            edges = np.concatenate([[-1], cuts, [n]])
+            found = np.histogram(numbers, edges + 0.5)[0]
+            expected = np.diff(law.cdf(edges)) * 4000
+            keep = expected > 0
+            assert stats.chisquare(found[keep], expected[keep]).pvalue > 1e-6
+        assert binomial(named, 1, 0, 50, 1.0)[0] == 50
+        assert binomial(named, 1, 0, 50, 0.0)[0] == 0
 
 
 class TestWhatItSays:

@@ -134,7 +134,8 @@ class MultiScaleExplanation:
 class BelievedLaw:
     """What is believed of the law of a variable.
 
-    `samples` says how many samples it rests on, `memory` how many of the last steps count.
+    `samples` says how many samples it rests on, `memory` how many of the last steps count. `drawn`
+    is the law that posterior sampling has drawn for its episode; others plan with what is believed.
     """
 
     name: str
@@ -143,31 +144,39 @@ class BelievedLaw:
     probabilities: tuple[float, ...]
     samples: float
     memory: float
+    drawn: tuple[float, ...] | None = None
 
     @property
     def mean(self) -> float | None:
         """The mean outcome; None if outcomes are words."""
+        return self._mean(self.probabilities)
+
+    def _mean(self, law: tuple[float, ...]) -> float | None:
         if isinstance(self.outcomes[0], str):
             return None
-        both = zip(self.outcomes, self.probabilities, strict=True)
-        return float(sum(float(o) * p for o, p in both))
+        return float(sum(float(o) * p for o, p in zip(self.outcomes, law, strict=True)))
+
+    def _in_words(self, law: tuple[float, ...]) -> str:
+        """Return the mean of a law over numbers, the most likely outcome of one over words."""
+        mean = self._mean(law)
+        if mean is not None:
+            return f"mean {mean:.3g}"
+        chance, outcome = max(zip(law, self.outcomes, strict=True), key=lambda both: both[0])
+        return f"{outcome} with probability {chance:.2f}"
 
     def __str__(self) -> str:
         group = "" if self.label is None else f" [{self.label}]"
-        if self.mean is None:
-            outcome, chance = max(
-                zip(self.outcomes, self.probabilities, strict=True), key=lambda both: both[1]
-            )
-            what = f"{outcome} with probability {chance:.2f}"
-        else:
-            what = f"mean {self.mean:.3g}"
+        if round(self.samples) == 0:
+            return f"{self.name}{group}: nothing is known yet"
         steps = "step" if round(self.samples) == 1 else "steps"
-        return f"{self.name}{group}: {what} from an effective {self.samples:.0f} {steps}"
+        known = f"{self._in_words(self.probabilities)} from an effective {self.samples:.0f} {steps}"
+        drawn = "" if self.drawn is None else f", drawn as {self._in_words(self.drawn)}"
+        return f"{self.name}{group}: {known}{drawn}"
 
 
 @dataclass(frozen=True)
 class KnownAction:
-    """One action of the state that was asked about, under the believed laws.
+    """One action of the state that was asked about, under the laws that are planned with.
 
     `value` = `mean_reward` + `hope` + `expected`, as in `BelievedAction`.
     """
@@ -189,6 +198,8 @@ class KnownAction:
 @dataclass(frozen=True)
 class StructuredExplanation:
     """The laws a state depends on, as they are believed now, and what they make of its actions.
+
+    Posterior sampling values actions by the laws it has drawn for its episode.
 
     Attributes
     ----------
@@ -216,7 +227,12 @@ class StructuredExplanation:
         next_best = max(others, key=lambda a: a.known_value)
         ahead = played.known_value - next_best.known_value
         if ahead >= 0.0:
-            return f"{played.name} because it is worth {ahead:.3g} more than {next_best.name}"
+            now = played.mean_reward - next_best.mean_reward
+            later = played.expected - next_best.expected
+            return (
+                f"{played.name} because it is worth {ahead:.3g} more than {next_best.name}: "
+                f"{now:+.3g} now, {later:+.3g} later"
+            )
         if played.value >= max(a.value for a in others):
             return (
                 f"{played.name} is tried: {next_best.name} is worth {-ahead:.3g} more by what is "
@@ -328,6 +344,7 @@ def explained_by_law(
 ) -> StructuredExplanation:
     """Return what is believed of the laws of a state now; nothing that decides is changed."""
     from windage.kernels.multiscale import form, value
+    from windage.kernels.structured import believe, form_pairs
 
     if epoch is None:
         raise CallOrderError(
@@ -335,10 +352,16 @@ def explained_by_law(
         )
     structure, kernel, estimate = learner.structure, learner.kernel, learner.estimate
     space, low, width = learner.space, kernel.low, kernel.high - kernel.low
-    fitted = estimate.q.copy()  # the next fit goes on from it; all else is a workspace
-    form(estimate)
+    kept = estimate.q.copy()  # the next fit goes on from it; all else is a workspace
+    if learner.draws:
+        form_pairs(estimate)
+        estimate.q[:] = np.repeat(1.0 / structure.law_sizes, structure.law_sizes)
+        for _ in range(5):
+            believe(estimate)
+    else:
+        form(estimate)
     believed, known = estimate.q.copy(), estimate.known
-    estimate.q[:] = fitted
+    estimate.q[:] = kept
     first, last = space.offsets[state : state + 2]
     memory = learner.experts.reach(learner.experts.kernel.of_laws)
     laws = []
@@ -346,16 +369,16 @@ def explained_by_law(
         if law < 0:
             continue
         variable, label = structure.laws[law]
+        here = slice(*known.outcomes[law : law + 2])
         laws.append(
             BelievedLaw(
                 name=structure.variables[variable].name,
                 label=label,
                 outcomes=structure.variables[variable].outcomes,
-                probabilities=tuple(
-                    believed[known.outcomes[law] : known.outcomes[law + 1]].tolist()
-                ),
+                probabilities=tuple(believed[here].tolist()),
                 samples=float(estimate.laws[law]["mass"]) - estimate.prior,
                 memory=float(memory[law]),
+                drawn=tuple(kept[here].tolist()) if learner.draws else None,
             )
         )
     actions = []

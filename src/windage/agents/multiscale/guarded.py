@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 from windage.agents.base import Agent, KernelAgent
 from windage.agents.exclusive import exclusive
 from windage.agents.meta.borl import BORL
+from windage.agents.multiscale.agent import declared, undeclared
 from windage.agents.multiscale.explanation import Forgetting, GuardedExplanation, explained
 from windage.agents.multiscale.learner import Constants, MultiScaleState
-from windage.agents.multiscale.multiscale import declared, undeclared
 from windage.agents.multiscale.windows import windows_for
 from windage.agents.optimistic.swucrl2cw import SWUCRL2CW
 from windage.confidence.radii import Radii

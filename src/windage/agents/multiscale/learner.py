@@ -161,6 +161,7 @@ class MultiScaleState:
             pace=self._pace(horizon) if constants.pace is None else constants.pace,
             patience=float(constants.patience),
             spread=float(constants.spread),
+            grows=True,
             low=float(reward_range[0]),
             high=float(reward_range[1]),
         )

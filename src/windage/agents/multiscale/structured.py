@@ -7,7 +7,7 @@ and not next states of pairs (`kernels.structured`).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["StructuredState", "as_structure", "law_windows", "outcomes_shown"]
 
 _SHORTEST = 8  # the shortest window: a law needs fewer samples than a pair for each of its rows
+_QUICK = 1000  # joint outcomes for which a plan is as cheap as a step or two
 _JOINT = 1 << 15  # joint outcomes that may be gone through in a step, on average
 
 
@@ -68,6 +69,9 @@ class StructuredState(MultiScaleState):
     The other parameters are those of `MultiScaleState`.
     """
 
+    draws: ClassVar[bool] = False
+    """Whether it plans with drawn laws."""
+
     def __init__(self, structure: Structure, *given: Any) -> None:
         self.structure = structure
         super().__init__(*given)
@@ -82,7 +86,7 @@ class StructuredState(MultiScaleState):
     ) -> StructuredEstimate:
         from windage.kernels.evi import ENTRY
         from windage.kernels.multiscale import PAIR
-        from windage.kernels.structured import LAW, StructuredEstimate
+        from windage.kernels.structured import LAW, Average, StructuredEstimate
 
         space, K = self.space, len(self.experts.windows)
         known = known_of(self.structure, reward_range)
@@ -91,6 +95,7 @@ class StructuredState(MultiScaleState):
         estimate = StructuredEstimate(
             experts=self.experts.kernel,
             known=known,
+            belief=Average(0),
             horizon=horizon,
             unseen=0.0,
             prior=float(constants.unseen),
@@ -122,7 +127,8 @@ class StructuredState(MultiScaleState):
 
     def _pace(self, horizon: int) -> int:
         """Return how many steps a plan lasts: a law is learned fast, and a plan costs its table."""
-        return max(1 if horizon <= 1000 else 4, self.structure.next_state.size // _JOINT)
+        joint = self.structure.next_state.size
+        return max(1, min(4, joint // _QUICK) if horizon <= 1000 else 4, joint // _JOINT)
 
     def _use_experts(self) -> None:
         estimate = self.kernel.estimate._replace(experts=self.experts.kernel)
@@ -265,10 +271,10 @@ def outcomes_shown(
     from windage.kernels.structured import SAME, complete
 
     names = [variable.name for variable in structure.variables]
-    given = np.tile(np.array([0, -1], np.int64), (len(names), 1))
+    ends = [(0, -1)] * len(names)
     for name, value in seen.items():
-        f = names.index(as_choice(name, "seen", names))
-        given[f] = _ends(structure, f, value)
+        f = names.index(name if name in names else as_choice(name, "seen", names))
+        ends[f] = _ends(structure, f, value)
         if known.shows[pair, f] < 0:
             raise InputError(
                 f"{shown(value)} is said of a variable that is not involved here",
@@ -276,6 +282,9 @@ def outcomes_shown(
                 where=structure.space.describe(pair),
                 fix="leave it out where the structure has no law for it",
             )
+    given = np.array(ends, np.int64)
+    if _is_plain(structure, known, pair, after, ends):
+        return given
     _require_consistent(structure, pair, after, given)
     told = np.empty_like(given)
     for same in (SAME, np.inf):  # by the reward too, if it is the one that is known
@@ -289,6 +298,20 @@ def outcomes_shown(
         where=structure.space.describe(pair),
         fix=f"observe(s, a, reward, s_next, seen={{{names[missing[0] if missing else 0]!r}: ...}})",
     )
+
+
+def _is_plain(
+    structure: Structure, known: Known, pair: int, after: int, ends: list[tuple[int, int]]
+) -> bool:
+    """Return whether each outcome is said, and they lead to the next state; most steps are such."""
+    joint = 0
+    for f, (low, high) in enumerate(ends):
+        law = known.law_of[pair, f]
+        if law >= 0 and low == high:
+            joint = joint * len(structure.variables[f].outcomes) + low
+        elif law >= 0 or (high < low and known.shows[pair, f] >= 0):
+            return False
+    return bool(structure.next_state[structure.first[pair] + joint] == after)
 
 
 def _open(structure: Structure, known: Known, pair: int, told: NDArray[np.int64]) -> list[int]:
