@@ -33,20 +33,24 @@ def test_status_counts_what_happened(path):
     assert status(path).writer is None
 
 
-def test_what_was_refused_in_a_round_that_is_taken_back_is_counted(path):
-    """A round counts as a whole; that somebody sent nonsense is worth knowing all the same."""
+def test_what_was_refused_in_a_round_or_a_batch_is_counted(path):
+    """A round keeps what is sound, a batch that fails keeps nothing; both count the nonsense."""
     with wd.live.open(path, {name: swucrl() for name in "ab"}) as fleet:
         d = fleet.decide({"a": 0, "b": 0})
         events = fleet.journal.n
         with pytest.raises(wd.InputError, match="next_state"):
-            fleet.observe({"a": (d["a"].id, 0.5, 1), "b": (d["b"].id, 0.5, 9)})
+            fleet.observe({"a": (d["a"].id, 0.5, 9), "b": (d["b"].id, 0.5, 1)})
+        assert fleet.journal.n == events + 1
+        d["b"] = fleet["b"].decide(1)
+        events = fleet.journal.n
         with pytest.raises(wd.InputError, match="reward"), fleet.batch():
+            fleet["a"].observe(d["a"].id, 0.5, 1)
             fleet["b"].observe(d["b"].id, float("nan"), 1)
         with fleet.batch(), pytest.raises(wd.InputError, match="id"):
             fleet["a"].observe(999, 0.5, 1)
         assert fleet.journal.n == events
     found = wd.live.status(path).agents
-    assert [(one.learned, one.rejected) for one in found] == [(0, 1), (0, 2)]
+    assert [(one.learned, one.rejected) for one in found] == [(0, 2), (1, 1)]
     assert wd.live.verify(path).is_sound
 
 
