@@ -58,7 +58,7 @@ LONG_SEEDS = range(10)
 def model_of(environment: str) -> wd.DriftingMDP:
     """Return the model of a column."""
     name, parameters = ENVIRONMENTS[environment]
-    return wd.envs.make(name, **parameters)
+    return wd.envs.make(f"{name}-v0", **parameters)
 
 
 def shares(task: tuple[str, str]) -> tuple[str, str, list[float], float]:
@@ -91,7 +91,7 @@ def long_share(task: tuple[str, int, str]) -> list[float]:
     """Return the shares of one agent at a longer horizon, in percent."""
     name, horizon, agent = task
     warnings.simplefilter("ignore", wd.GuaranteeWarning)
-    model = wd.envs.make(name, horizon=horizon)
+    model = wd.envs.make(f"{name}-v0", horizon=horizon)
     best = model.optimal_gains().sum(1, horizon)
     told = wd.agents.facts(agent, model)
     found = []

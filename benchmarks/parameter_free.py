@@ -82,7 +82,7 @@ def regrets(task: tuple[str, str]) -> tuple[str, str, list[float]]:
     warnings.simplefilter("ignore", wd.GuaranteeWarning)
     warnings.simplefilter("ignore", wd.ParameterWarning)
     name, parameters = ENVIRONMENTS[environment]
-    model = wd.envs.make(name, **parameters)
+    model = wd.envs.make(f"{name}-v0", **parameters)
     best = model.optimal_gains().sum(1, model.horizon)
     kind, options = agents_for(model)[agent]
     found = []
@@ -140,7 +140,7 @@ def hindsight(pool: ProcessPoolExecutor, record: dict[str, Any]) -> str:
     """Return the table of regrets against the best fixed arm."""
     tasks = []
     for environment, (name, parameters) in ENVIRONMENTS.items():
-        model = wd.envs.make(name, **parameters)
+        model = wd.envs.make(f"{name}-v0", **parameters)
         tasks += [(environment, agent) for agent in agents_for(model)]
     found: dict[str, dict[str, NDArray[np.float64]]] = {name: {} for name in ENVIRONMENTS}
     for done, (environment, agent, values) in enumerate(pool.map(regrets, tasks, chunksize=4), 1):
@@ -217,7 +217,7 @@ def draw_bandits(found: dict[tuple[str, str, int], tuple[list[float], list[float
 def master_run(task: tuple[str, int]) -> tuple[dict[int, int], float]:
     """Return how often each test fired in one run, and its share of the optimum."""
     name, seed = task
-    model = wd.envs.make(name, horizon=5000)
+    model = wd.envs.make(f"{name}-v0", horizon=5000)
     best = model.optimal_gains().sum(1, model.horizon)
     told = wd.agents.facts("master", model)
     made = wd.agents.make("master", model.space, horizon=5000, seed=seed, **told)

@@ -141,7 +141,7 @@ def compute(effort: Effort) -> Result:
         todo.append((*LONG, min(seeds, 2)))
     for name, T, n in todo:
         effort.say(f"playing every arm in every block: {name}, T = {T:,}")
-        model = wd.envs.make(name, horizon=T)
+        model = wd.envs.make(f"{name}-v0", horizon=T)
         gains = model.optimal_gains()
         splits = effort.each(partial(_split, model, gains), range(n))
         agent: BORL = make("borl", model)

@@ -58,7 +58,7 @@ class Case:
     def model(self, effort: Effort) -> DriftingMDP:
         """Return the world."""
         T = effort.steps(self.horizon, quick=min(self.horizon, 2000))
-        return wd.envs.make(self.world, horizon=T, **self.parameters)
+        return wd.envs.make(f"{self.world}-v0", horizon=T, **self.parameters)
 
     def play(self, model: DriftingMDP, seed: int) -> Run:
         """Return a run, every step recorded."""

@@ -104,7 +104,7 @@ def compute(effort: Effort) -> Result:
     """Count violations of E_r and E_p over whole runs, for radii that keep Lemma 1 and others."""
     T = effort.steps(STEPS, quick=1500)
     seeds = effort.runs(SEEDS, quick=20, least=20)
-    models = {name: wd.envs.make(name, horizon=T) for name in WORLDS}
+    models = {name: wd.envs.make(f"{name}-v0", horizon=T) for name in WORLDS}
     kinds = GUARANTEED | BROKEN
     found: dict[tuple[str, str], Counted] = {}
     for world, model in models.items():

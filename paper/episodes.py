@@ -63,7 +63,7 @@ def compute(effort: Effort) -> Result:
     found: dict[tuple[str, int], Counted] = {}
     for world in WORLDS:
         effort.say(f"counting episodes: {world}")
-        model = wd.envs.make(world, horizon=T)
+        model = wd.envs.make(f"{world}-v0", horizon=T)
         S, SA = model.space.n_states, model.space.n_pairs
         for W in windows:
             most, first = 0, 0.0

@@ -75,9 +75,9 @@ def compute(effort: Effort) -> Result:
     """Compute diameters of averaged models, and compare eta = 0 with eta*."""
     T = effort.steps(100_000, quick=3000)
     seeds = effort.runs(20, quick=3)
-    model = wd.envs.make("inventory", horizon=T)
+    model = wd.envs.make("inventory-v0", horizon=T)
     zeta = 0.2 / model.space.n_states
-    bound = wd.envs.facts("inventory", horizon=T).diameter_bound or 1 / zeta
+    bound = wd.envs.facts("inventory-v0", horizon=T).diameter_bound or 1 / zeta
     effort.say("diameters of averaged models")
     own = model.max_diameter()
     calm = averaged_diameters(model, radii=_TIGHT)

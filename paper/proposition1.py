@@ -71,7 +71,7 @@ def compute(effort: Effort) -> Result:
     found: dict[str, Gap] = {}
     for world in WORLDS:
         effort.say(f"stepping back from T: {world}")
-        found[world] = _gap(wd.envs.make(world, horizon=T))
+        found[world] = _gap(wd.envs.make(f"{world}-v0", horizon=T))
     found[EXAMPLE] = _gap(counterexample())
     largest = max(WORLDS, key=lambda w: found[w].excess / found[w].ours)
     return Result(

@@ -35,7 +35,7 @@ class Problem:
 
 
 def _env(name: str, drift: str, id: str, horizon: int, **options: object) -> Problem:  # noqa: A002
-    return Problem(name, drift, lambda: wd.envs.make(id, horizon=horizon, **options))
+    return Problem(name, drift, lambda: wd.envs.make(f"{id}-v0", horizon=horizon, **options))
 
 
 def _random(

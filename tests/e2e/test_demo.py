@@ -30,7 +30,7 @@ def test_the_demo_ends_with_a_report_that_opens_offline(here, visit):
     results = wd.load_results(here / "somewhere" / "results")
     assert results.height == 360
     assert results["seed"].n_unique() == 20
-    assert {"riverswim-v0", "inventory-v0"} == set(results["environment_id"])
+    assert {"riverswim-v0", "inventory-v1"} == set(results["environment_id"])
     assert set(results["agent_id"]) == {
         "multi-scale", "swucrl2-cw", "swucrl2-cw-practical", "borl", "ucrl2", "ucrl2-restarts",
         "sw-psrl", "oracle", "random",

@@ -87,7 +87,7 @@ def test_an_agent_that_passes_all_checks(folder):
     ],
 )
 def test_a_failed_check_is_named_with_its_fix(folder, name, check, message):
-    done = windage_here("check-agent", f"mine:{name}", "-T", "1000", cwd=folder)
+    done = windage("check-agent", f"mine:{name}", "-T", "1000", cwd=folder)  # memory of its own
     assert done.returncode == 1
     assert "Traceback" not in done.stderr
     lines = done.stdout.splitlines()

@@ -230,6 +230,7 @@ class Structure:
         >>> shop = known.drifting({"demand": season}, horizon=1000)
         >>> agent = wd.MultiScale(known.space, horizon=1000, structure=known)
         >>> wd.run(shop, agent).rewards[:8]
+        array([-2.,  0.,  0.,  0.,  5., -2.,  5.,  3.])
         """
         from windage.structure.worlds import drifting
 

@@ -176,8 +176,8 @@ class Study:
                 )
                 picks = pick(self.spec, place / TUNING)
             expansion = expand(self.spec, picks)
-            with Store.opened(place) as store:
-                summary = _Session(store, expansion, status, progress).run(open_pool)
+        with contextlib.chdir("."), Store.opened(named):
+            summary = _Session(Store(place), expansion, status, progress).run(open_pool)
         if tuning is not None:
             tuning = replace(tuning, folder=named / TUNING)
         return replace(summary, folder=named, tuning=tuning)

@@ -15,6 +15,7 @@ import windage as wd
 from windage.kernels.structured import _fit_windows, believe
 from windage.structure import Exogenous, Structure
 
+pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered")  # whole numbers wrap
 SIZE = 5
 MU = 0.5
 

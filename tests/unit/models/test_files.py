@@ -131,8 +131,8 @@ def edited(path, change):
 @pytest.mark.parametrize(
     ("version", "message"),
     [
-        (9, "format 9, this version reads 1: it is newer. Fix: update windage"),
-        (0, "format 0, this version reads 1. Fix: use the version of windage that wrote it"),
+        (9, "format 9, this version reads 1 and 2: it is newer. Fix: update windage"),
+        (0, "format 0, this version reads 1 and 2. Fix: use the version of windage that wrote it"),
     ],
 )
 @pytest.mark.parametrize("kind", ["same fields", "other fields", "fewer fields", "other types"])

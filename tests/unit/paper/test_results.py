@@ -121,7 +121,7 @@ def test_a_random_agent_loses_half_the_gap_of_a_batch():
 
 
 def test_averages_of_inventory_are_harmless_and_those_of_the_peril_are_not():
-    shop = wd.envs.make("inventory", horizon=2000)
+    shop = wd.envs.make("inventory-v0", horizon=2000)
     calm = averaged_diameters(shop, radii="laplace")
     assert calm.max() <= 50 * (1 + 1e-9)
     episodes = wd.run(shop, learner(shop, radii="laplace"), seed=0).episodes
@@ -151,13 +151,13 @@ def test_too_small_a_horizon_says_the_least_that_means_something(name, least):
 
 
 def tuned_window(world, T):
-    model = wd.envs.make(world, horizon=T)
+    model = wd.envs.make(f"{world}-v0", horizon=T)
     B = model.budgets()
     return wd.optimal_window(model.space, T, B.reward, B.transition)
 
 
 def blocks_of_borl(world, T):
-    return tuning.borl_grid(wd.envs.make(world, horizon=T).space, T).blocks
+    return tuning.borl_grid(wd.envs.make(f"{world}-v0", horizon=T).space, T).blocks
 
 
 def printed_sets_say_something(T):
