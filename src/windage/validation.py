@@ -38,6 +38,7 @@ __all__ = [
     "freeze",
     "require_memory",
     "require_parameter",
+    "require_parts",
     "shown",
 ]
 
@@ -170,19 +171,109 @@ def as_floats(values: ArrayLike, field: str) -> NDArray[np.float64]:
 
 
 def as_csr(rows: Any, field: str) -> Any:
-    """Return a fresh CSR matrix with every entry once, whatever a sparse matrix says it has."""
+    """Return a fresh CSR matrix with every entry once, whatever a sparse matrix says it has.
+
+    Its parts are checked here, before SciPy sees them: its compiled code follows them out of their
+    arrays, and so would ours.
+    """
     if rows.dtype.kind not in "biuf":
         raise ModelError(f"holds {rows.dtype} values", field=field, fix="pass real numbers")
-    found = csr_array(rows, dtype=np.float64, copy=True)
+    found = rows
     try:
-        found.check_format(full_check=True)
-    except ValueError as err:
-        raise ModelError(
-            f"is not a CSR matrix ({err})", field=field, fix="build it with scipy.sparse.csr_array"
-        ) from None
+        if "_fixed" not in getattr(rows, "__dict__", {}):
+            _require_sound(rows, field)
+            found = csr_array(rows, dtype=np.float64)
+            require_parts(found.indptr, found.indices, found.data, found.shape, field)
+        found = csr_array(found, dtype=np.float64, copy=True)
+    except (ValueError, TypeError, AttributeError, IndexError, OverflowError) as err:
+        if isinstance(err, WindageError):
+            raise
+        raise ModelError(f"is no sparse matrix ({err})", field=field, fix=_BUILD_CSR) from None
     found.has_canonical_format = False
     found.sum_duplicates()
     return found
+
+
+_BUILD_CSR = "build it with scipy.sparse.csr_array"
+
+
+def _require_sound(rows: Any, field: str) -> None:
+    """Refuse a sparse matrix whose parts do not fit together, in any of SciPy's formats."""
+    if rows.ndim != 2:
+        raise ModelError(f"has {rows.ndim} dimensions", field=field, fix=_BUILD_CSR)
+    shape = rows.shape
+    require_memory(16.0 * shape[0], field, fix="pass as many rows as there are pairs")
+    if rows.format in ("csr", "csc"):
+        shape = shape if rows.format == "csr" else shape[::-1]
+        require_parts(rows.indptr, rows.indices, rows.data, shape, field)
+    elif rows.format == "bsr":
+        height, width = rows.data.shape[1:]
+        blocks = shape[0] // height, shape[1] // width
+        require_parts(rows.indptr, rows.indices, rows.data, blocks, field)
+    elif rows.format == "lil":
+        lengths = [len(one) for one in rows.rows], [len(one) for one in rows.data]
+        if lengths[0] != lengths[1] or len(lengths[0]) != shape[0]:
+            raise ModelError("has rows of uneven parts", field=field, fix=_BUILD_CSR)
+    elif rows.format == "dia":
+        if rows.offsets.shape != rows.data.shape[:1]:
+            raise ModelError(
+                f"has {len(rows.data)} diagonals and {len(rows.offsets)} offsets",
+                field=field,
+                fix=_BUILD_CSR,
+            )
+    else:
+        cells = rows.tocoo()
+        for name, numbers, size in zip(("rows", "columns"), cells.coords, shape, strict=True):
+            _require_below(numbers, size, name, field)
+            if numbers.shape != cells.data.shape:
+                raise ModelError(
+                    f"has {numbers.size} {name} and {cells.data.size} values",
+                    field=field,
+                    fix=_BUILD_CSR,
+                )
+
+
+def require_parts(indptr: Any, indices: Any, data: Any, shape: tuple[int, int], field: str) -> None:
+    """Refuse parts of a CSR matrix that do not fit together.
+
+    >>> require_parts(np.array([0, 1, -5]), np.array([0]), np.array([1.0]), (2, 2), "p")
+    Traceback (most recent call last):
+    windage.errors.ModelError: p at indptr[2]: falls from 1 to -5. Fix: build it with ...
+    """
+    lines, size = shape
+    problem, place = "", ""
+    parts = {"indptr": indptr, "indices": indices, "data": data}
+    for name, part in parts.items():
+        wanted = "biuf" if name == "data" else "i"
+        if not isinstance(part, np.ndarray) or part.dtype.kind not in wanted:
+            kind = part.dtype if isinstance(part, np.ndarray) else type(part).__name__
+            raise ModelError(f"{name} holds {kind} values", field=field, fix=_BUILD_CSR)
+    if indptr.shape != (lines + 1,):
+        problem, place = f"has shape {indptr.shape}, not ({lines + 1},)", "indptr"
+    elif indices.ndim != 1 or data.shape[:1] != indices.shape:
+        problem, place = f"has shape {indices.shape}, data {data.shape}", "indices"
+    elif indptr[0] != 0:
+        problem, place = f"{indptr[0]} is not 0", "indptr[0]"
+    elif (indptr[1:] < indptr[:-1]).any():
+        i = int(np.argmax(indptr[1:] < indptr[:-1]))
+        problem, place = f"falls from {indptr[i]} to {indptr[i + 1]}", f"indptr[{i + 1}]"
+    elif indptr[-1] != indices.size:
+        problem, place = f"{indptr[-1]} is not {indices.size}, the entries", f"indptr[{lines}]"
+    if problem:
+        raise ModelError(problem, field=field, where=place, fix=_BUILD_CSR)
+    _require_below(indices, size, "indices", field)
+
+
+def _require_below(numbers: NDArray[Any], size: int, name: str, field: str) -> None:
+    wrong = (numbers < 0) | (numbers >= size)
+    if wrong.any():
+        place = int(np.argmax(wrong))
+        raise ModelError(
+            f"{numbers[place]} is not an integer from 0 to {size - 1}",
+            field=field,
+            where=f"{name}[{place}]",
+            fix=_BUILD_CSR,
+        )
 
 
 class FrozenRows(csr_array):  # type: ignore[misc]

@@ -283,18 +283,18 @@ def _kernels(
     value: ArrayLike | scipy.sparse.csr_array, space: StateActions, seen: NDArray[np.bool_]
 ) -> scipy.sparse.csr_array:
     """Return p_hat as CSR without zeros, the rows of pairs never visited left empty."""
-    is_sparse = scipy.sparse.issparse(value)
     try:
-        given = as_csr(value, "p_hat") if is_sparse else as_floats(value, "p_hat")
+        given: Any = value if scipy.sparse.issparse(value) else as_floats(value, "p_hat")
+        if given.shape != (space.n_pairs, space.n_states):
+            raise InputError(
+                f"has shape {given.shape}",
+                field="p_hat",
+                fix=f"pass one of shape ({space.n_pairs}, {space.n_states})",
+            )
+        p = scipy.sparse.csr_array(given) if given is not value else as_csr(given, "p_hat")
     except ModelError as err:
-        raise InputError(err.problem, field="p_hat", fix="pass p_hat[pair, state]") from None
-    if given.shape != (space.n_pairs, space.n_states):
-        raise InputError(
-            f"has shape {given.shape}",
-            field="p_hat",
-            fix=f"pass one of shape ({space.n_pairs}, {space.n_states})",
-        )
-    p = scipy.sparse.csr_array(given)
+        fix = "pass p_hat[pair, state]"
+        raise InputError(err.problem, field="p_hat", where=err.where, fix=fix) from None
     p.data[np.repeat(~seen, np.diff(p.indptr))] = 0.0
     p.eliminate_zeros()
     row_of = np.repeat(np.arange(space.n_pairs), np.diff(p.indptr))

@@ -36,7 +36,7 @@ from windage.models.mdp import (
 from windage.models.source import ArrayStream
 from windage.schedules import Knots, Schedule, from_spec, is_plain, to_spec
 from windage.spaces import StateActions
-from windage.validation import require_memory
+from windage.validation import require_memory, require_parts
 
 if TYPE_CHECKING:
     from windage.structure.saved import Header
@@ -213,6 +213,7 @@ def _kernels(header: _Header, arrays: Arrays) -> list[Transitions]:
         kinds = [str(array.dtype) for array in (values, states, rows)]
         if kinds != ["float64", "int32", "int64"]:
             raise ValueError(f"kernel {k} has entries of types {kinds}")
+        require_parts(rows, states, values, shape, f"kernel {k}")
         kernels.append(csr_array((values, states, rows), shape=shape))
     return kernels
 

@@ -350,12 +350,7 @@ def check_transitions(
     says what to do about a row that does not sum to one, if the caller knows better.
     """
     shape = (as_space(space).n_pairs, space.n_states)
-    found: Any
-    if issparse(transitions):
-        found = as_csr(transitions, field)
-        values = found.data
-    else:
-        found = values = as_floats(transitions, field)
+    found: Any = transitions if issparse(transitions) else as_floats(transitions, field)
     if found.shape != shape:
         raise ModelError(
             f"has shape {found.shape}, the space needs {shape}",
@@ -363,6 +358,8 @@ def check_transitions(
             where=at,
             fix="pass one row a pair; MDP.from_arrays takes p[s, a, s']",
         )
+    found = found if isinstance(found, np.ndarray) else as_csr(found, field)
+    values = found if isinstance(found, np.ndarray) else found.data
     if not (np.isfinite(values).all() and (values >= -TOLERANCE).all()):
         pair, state, value = _first_wrong(found)
         raise ModelError(

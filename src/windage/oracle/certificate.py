@@ -29,7 +29,7 @@ from scipy.sparse import csr_array, issparse
 
 from windage.errors import InputError, ModelError
 from windage.spaces import StateActions
-from windage.validation import as_integers
+from windage.validation import as_csr, as_integers
 
 __all__ = ["Bracket", "Model", "Solution", "certify", "checked"]
 
@@ -135,8 +135,7 @@ def checked(space: StateActions, rewards: ArrayLike, transitions: ArrayLike | Tr
             field="transitions",
             fix="pass transitions[pair, s']",
         )
-    rows = csr_array(p, dtype=np.float64, copy=True)
-    rows.sum_duplicates()
+    rows = as_csr(p, "transitions") if issparse(p) else csr_array(p)
     sums = np.asarray(rows.sum(axis=1)).ravel()
     wrong = ~(np.abs(sums - 1.0) <= TOLERANCE)
     wrong[np.repeat(np.arange(wrong.size), np.diff(rows.indptr))[rows.data < -TOLERANCE]] = True

@@ -37,7 +37,7 @@ from scipy.sparse import csr_array, issparse
 
 from windage.errors import ModelError, NotConverged
 from windage.spaces import StateActions
-from windage.validation import as_real, require_memory
+from windage.validation import as_csr, as_real, require_memory, require_parts
 
 __all__ = [
     "DiameterSolution",
@@ -490,7 +490,7 @@ def checked(space: StateActions, transitions: Transitions) -> Transitions:
             field="transitions",
             fix="pass one row a pair",
         )
-    return transitions
+    return as_csr(transitions, "transitions") if issparse(transitions) else transitions
 
 
 def classes(
@@ -523,6 +523,7 @@ def unreachable(
 
 
 def _edges(space: StateActions, rows: NDArray[np.int64], states: NDArray[np.int32]) -> csr_array:
+    require_parts(rows, states, states, (space.n_pairs, space.n_states), "transitions")
     starts = rows[space.offsets]  # the rows of a state's pairs lie side by side
     return csr_array(
         (np.ones(states.size, dtype=bool), states, starts), shape=(space.n_states, space.n_states)

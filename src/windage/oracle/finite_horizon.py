@@ -18,7 +18,14 @@ from scipy.sparse import csr_array
 
 from windage.errors import InputError, ModelError
 from windage.spaces import StateActions
-from windage.validation import as_horizon, as_integer, as_real, require_memory
+from windage.validation import (
+    FrozenRows,
+    as_csr,
+    as_horizon,
+    as_integer,
+    as_real,
+    require_memory,
+)
 
 __all__ = ["FiniteHorizon", "benchmark_gap", "finite_horizon", "printed_benchmark_gap"]
 
@@ -145,6 +152,8 @@ def _back(
     if isinstance(transitions, np.ndarray):
         dense = _plain(transitions, np.float64)
         return int(kernel.back_dense(space.offsets, mean, dense, repeats, *state))
+    if not isinstance(transitions, FrozenRows):
+        transitions = as_csr(transitions, "model_at")
     rows = _plain(transitions.indptr, np.int64)
     cells = _plain(transitions.indices, np.int32), _plain(transitions.data, np.float64)
     return int(kernel.back_sparse(space.offsets, mean, rows, *cells, repeats, *state))

@@ -36,7 +36,7 @@ from windage.oracle.certificate import (
 )
 from windage.oracle.policy_iteration import POLICY, ROUNDS, SMALL, aim, best_pairs, general
 from windage.spaces import StateActions
-from windage.validation import as_choice, as_real
+from windage.validation import as_choice, as_csr, as_real
 
 __all__ = [
     "ROUNDS",
@@ -116,7 +116,9 @@ def solve(
         model = checked(space, rewards, transitions)
         return general(model, aim(model) if start is None else start, width, 0)
     if issparse(transitions):
-        transitions = transitions.toarray()  # type: ignore[union-attr]
+        if transitions.shape != (space.n_pairs, space.n_states):  # type: ignore[union-attr]
+            checked(space, rewards, transitions)  # raises
+        transitions = as_csr(transitions, "transitions").toarray()
     r, p = floats(rewards, "rewards"), floats(transitions, "transitions")
     return _compiled(space, r[None], p[None], width, start)[0]
 

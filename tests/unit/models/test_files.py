@@ -193,6 +193,10 @@ def put(name, make):
     return lambda arrays: arrays | {name: make(arrays)}
 
 
+def last(rows, end):
+    return np.append(rows[:-1], end)
+
+
 DENSE = {
     "fewer rewards": put("rewards", lambda a: a["rewards"][:1]),
     "more rewards": put("rewards", lambda a: np.concatenate([a["rewards"]] * 2)),
@@ -214,6 +218,9 @@ SPARSE = {
     "no rows": drop("rows_1"),
     "a gap": drop("rows_0", "states_0", "probabilities_0"),
     "a row less": put("rows_0", lambda a: a["rows_0"][:-1]),
+    "rows that end below 0": put("rows_0", lambda a: last(a["rows_0"], -100)),
+    "rows that end early": put("rows_0", lambda a: last(a["rows_0"], a["rows_0"][-1] - 1)),
+    "rows that end late": put("rows_0", lambda a: last(a["rows_0"], a["rows_0"][-1] + 1)),
     "rows that fall": put("rows_0", lambda a: np.roll(a["rows_0"], 2)),
     "states beyond": put("states_0", lambda a: a["states_0"] + 1),
     "states below": put("states_0", lambda a: a["states_0"] - 1),

@@ -8,9 +8,12 @@ import pytest
 from scipy.sparse import csr_array
 
 import windage as wd
+from windage.errors import WindageError
 from windage.models.gains import bracket, corner
-from windage.oracle import gain
+from windage.oracle import diameter, gain
+from windage.oracle.certificate import certify
 from windage.oracle.finite_horizon import finite_horizon
+from windage.oracle.lp import gain_lp
 
 OFF = 9e-10  # just within the tolerance of 1e-9
 PAIR = wd.StateActions([1, 1])
@@ -123,3 +126,35 @@ def test_no_environment_has_specks_of_probability():
         assert mdp.transitions[mdp.transitions > 0].min() >= 1e-300  # blends may halve them
         assert mdp.is_communicating()
         assert (mdp.transitions == 0).any()
+
+
+def hostile():
+    rows = csr_array(SLOW)
+    rows.indptr[1] = 10**6
+    return rows
+
+
+STILL = np.zeros(2)
+DOORS = {
+    "mdp": lambda rows: wd.MDP(PAIR, STILL, rows),
+    "function": lambda rows: wd.DriftingMDP.from_function(
+        lambda t: (STILL, rows), space=PAIR, horizon=9
+    ).at(1),
+    "knots": lambda rows: wd.DriftingMDP(PAIR, [1, 9], [STILL] * 2, [rows, rows], horizon=9),
+    "gain": lambda rows: gain.solve(PAIR, STILL, rows),
+    "many gains": lambda rows: gain.solve_many(PAIR, [STILL], [rows]),
+    "certificate": lambda rows: certify(PAIR, STILL, rows, STILL, [0, 0]),
+    "lp": lambda rows: gain_lp(PAIR, STILL, rows),
+    "diameter": lambda rows: diameter.diameter(PAIR, rows),
+    "hitting times": lambda rows: diameter.hitting_times(PAIR, rows, 1),
+    "classes": lambda rows: diameter.classes(PAIR, rows.indptr, rows.indices),
+    "unreachable": lambda rows: diameter.unreachable(PAIR, rows.indptr, rows.indices),
+    "finite horizon": lambda rows: finite_horizon(PAIR, lambda t: (STILL, rows), 3),
+    "region": lambda rows: wd.ConfidenceRegion(PAIR, STILL, rows, STILL, [True, True]),
+}
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_no_door_lets_sparse_rows_in_whose_parts_do_not_fit(door):
+    with pytest.raises(WindageError, match=r"indptr\[2\]: falls from 1000000 to 4"):
+        DOORS[door](hostile())
