@@ -54,6 +54,9 @@ def test_the_list_fits_a_terminal(terminal, columns, most):
         told = [line[place:].strip() for line in lines[start : start + most]]
         assert environment.summary in " ".join(told), "words are whole and few lines hold them"
     assert "`windage envs ID` describes one." in text
+    able = " ".join(text.partition("With a structure, ")[2].partition(".\n")[0].split())
+    known = ["bidding-v1", "inventory-v1", "queue-v1", "replacement-v1", "ride-v1"]
+    assert able == f"for agents that learn laws: {', '.join(known)}"
 
 
 def test_all_about_one_environment(capsys):

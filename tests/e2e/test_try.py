@@ -125,6 +125,30 @@ def test_a_result_says_what_the_agent_was_told(here, capsys, name, settings, tol
     assert rows["given"] == told
 
 
+def test_a_structure_is_that_of_the_environment(here, capsys):
+    world = ["queue", "certainty-equivalent", "-T", "200"]
+    _, rows = tried(capsys, *world, "--set", "structure=environment")
+    model = wd.envs.make("queue", horizon=200)
+    agent = wd.CertaintyEquivalent(model.space, horizon=200, structure=model.structure)
+    assert rows["given"] == "the structure"
+    assert amount(rows["total reward"]) == pytest.approx(wd.run(model, agent).total_reward, abs=0.1)
+    _, rows = tried(capsys, *world)
+    assert "given" not in rows
+
+
+@pytest.mark.parametrize(
+    ("world", "says"),
+    [
+        (["riverswim", "psrl"], "structure: the environment riverswim-v0 has no structure."),
+        (["queue", "ucrl2"], "ucrl2.structure: ucrl2 learns no laws"),
+    ],
+)
+def test_a_structure_where_there_is_none_is_refused(here, capsys, world, says):
+    assert main(["try", *world, "-T", "200", "--set", "structure=environment"]) == 2
+    assert capsys.readouterr().err.startswith(f"windage: {says}")
+    assert not list(here.iterdir())
+
+
 @pytest.mark.filterwarnings("always::windage.errors.GuaranteeWarning")
 def test_settings_reach_the_agent_and_the_environment(here, capsys):
     settings = ["--set", "window=50", "--set", 'radii={"kind": "laplace", "scale": 0.5}']
@@ -323,6 +347,8 @@ def test_agents_in_a_pipe_has_one_whole_line_an_agent(here):
     oracle = next(line for line in lines if line.startswith("oracle"))
     assert "the model" in oracle
     assert oracle.endswith(wd.agents.OracleAgent.bound)
+    laws = next(line for line in lines if line.startswith("With a structure, "))
+    assert laws.endswith(": certainty-equivalent, multi-scale, psrl, sw-psrl.")
     learner = next(line for line in lines if line.startswith("swucrl2-cw"))
     assert "B_r, B_p" in learner
     assert "nothing" in next(line for line in lines if line.startswith("random"))
@@ -350,6 +376,8 @@ def test_agents_as_json(capsys):
     assert entries["ucrl2"]["parameters"]["radii"] == "ucrl2"
     assert entries["swucrl2-cw"]["covers_drift"] is True
     assert entries["random"]["covers_drift"] is None
+    assert "structure" in entries["multi-scale"]["parameters"]
+    assert "structure" not in entries["ucrl2"]["parameters"]
 
 
 @pytest.mark.filterwarnings("ignore:exp3p. gamma = :windage.errors.GuaranteeWarning")

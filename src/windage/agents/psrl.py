@@ -265,7 +265,10 @@ class LawPSRL(OneWindow):
 
 
 class LawSWPSRL(LawPSRL):
-    """The same over the last `window` steps: `SWPSRL(..., structure=known)`."""
+    """PSRL over the laws of a structure, from the last W steps: `SWPSRL(..., structure=known)`.
+
+    The parameters are those of `SWPSRL`.
+    """
 
     id: ClassVar[str] = "sw-psrl"
     covers_drift: ClassVar[bool | None] = None

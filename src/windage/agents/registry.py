@@ -18,6 +18,7 @@ import pkgutil
 import sys
 import traceback
 import warnings
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -28,10 +29,12 @@ from windage.agents.state import unpack
 from windage.confidence.tuning import Budgets, is_left_open
 from windage.errors import InputError, StateError, WindageError
 from windage.spaces import StateActions
+from windage.structure import Structure
 from windage.validation import as_choice, require_parameter, shown
 
 __all__ = [
     "GIVEN",
+    "OF_ENVIRONMENT",
     "build",
     "facts",
     "get",
@@ -41,10 +44,12 @@ __all__ = [
     "make",
     "names",
     "parameters",
+    "require_option",
     "requires",
     "resolve",
     "restore",
     "told",
+    "with_structure",
 ]
 
 _AGENTS = public_ids(str(Path(__file__).with_name("__init__.py")))
@@ -54,6 +59,9 @@ _WRAPPERS = {  # saved as agents are, and made from one
 }
 GIVEN = ("space", "horizon", "seed", "budgets", "diameter", "problem")
 """What a constructor is given if it asks for it by name."""
+
+OF_ENVIRONMENT = "environment"
+"""The word for the structure of the environment an agent is made for: `structure="environment"`."""
 
 
 def names() -> list[str]:
@@ -92,7 +100,7 @@ def make(
     known = parameters(kind)
     for option in options:
         if not (option == "seed" and is_own(kind)):
-            require_parameter(option, known, name_of(kind))
+            require_option(option, kind, name_of(kind), known)
     if is_own(kind):
         given = {"space": space, "horizon": horizon, "seed": options.pop("seed", 0)}
         known_of_it = {"budgets": budgets, "diameter": diameter}
@@ -147,15 +155,67 @@ def requires(
     ()
     """
     kind = resolve(id)
+    known = ("the structure",) if options.get("structure") is not None else ()
     if not is_own(kind):
-        return kind.requires_with(options, budgets)  # type: ignore[no-any-return]
+        return (*kind.requires_with(options, budgets), *known)
     declared = getattr(kind, "requires", None)
     if isinstance(declared, (tuple, list)):
-        return tuple(declared)
+        return (*declared, *known)
     asks = parameters_of(kind)
     found: tuple[str, ...] = ("B_r", "B_p") if "budgets" in asks and budgets is not None else ()
     found += ("D",) if "diameter" in asks and diameter is not None else ()
-    return found + (("the model",) if "problem" in asks else ())
+    return found + (("the model",) if "problem" in asks else ()) + known
+
+
+def with_structure(
+    id: str | type[Any],  # noqa: A002
+    options: dict[str, Any],
+    problem: Any,
+) -> dict[str, Any]:
+    """Return options with the structure of a problem in place of the word "environment".
+
+    >>> import windage as wd
+    >>> queue = wd.envs.make("queue-v1")
+    >>> with_structure("psrl", {"structure": "environment"}, queue)["structure"] is queue.structure
+    True
+    """
+    asked = options.get("structure")
+    if asked is not None:
+        kind = resolve(id)
+        require_option("structure", kind, name_of(kind), parameters(kind))
+    if asked is None or isinstance(asked, (Structure, Mapping)):
+        return options
+    if asked != OF_ENVIRONMENT:
+        raise InputError(
+            f"{shown(asked)} names no structure",
+            field="structure",
+            fix=f'write "{OF_ENVIRONMENT}" for that of the environment',
+        )
+    known = getattr(problem, "structure", None)
+    if known is None:
+        raise InputError(
+            f"the environment{_called(problem)} has no structure",
+            field="structure",
+            fix="leave it out, or take an environment that has one: `windage envs` says which",
+        )
+    return options | {"structure": known}
+
+
+def _called(problem: Any) -> str:
+    name = getattr(problem, "name", None)
+    return f" {name}" if name else ""
+
+
+def require_option(name: str, kind: type[Any], owner: str, known: Iterable[str]) -> None:
+    """Refuse a parameter that an agent does not take."""
+    if name == "structure" and name not in known:
+        able = [one for one in sorted(_AGENTS) if name in parameters(get(one))]
+        raise InputError(
+            f"{name_of(kind)} learns no laws, and has no use for what is known of them",
+            field=f"{owner}.{name}",
+            fix=f"leave it out, or take one of: {', '.join(able)}",
+        )
+    require_parameter(name, known, owner)
 
 
 def told(id: str | type[Any], **options: Any) -> tuple[str, ...]:  # noqa: A002

@@ -15,6 +15,8 @@ from windage.cli.terminal import Progress, parse_settings, print_json, print_tab
 
 __all__ = ["agents", "check_agent", "listed", "summary_of"]
 
+_STRUCTURE = "structure"
+
 
 def agents(
     name: Annotated[
@@ -41,6 +43,8 @@ def agents(
             "drift: whether the bound covers models that drift; - if there is none. All require "
             "T; l: the number of changes, D: a bound on the diameter. Bounds leave out constants."
         )
+        able = ", ".join(entry["id"] for entry in entries if _STRUCTURE in entry["parameters"])
+        print_text(f"With a structure, of which they learn only the laws: {able}.")
         print_text("`windage agents ID` describes one and lists its parameters.")
 
 
@@ -111,6 +115,11 @@ def _describe(entry: dict[str, Any]) -> None:
     else:
         say("No guarantee is stated.")
     print_table(["parameter", "default"], list(entry["parameters"].items()))
+    if _STRUCTURE in entry["parameters"]:
+        print_text(
+            "structure: what is known of next states and rewards; that of the environment is "
+            '`--set structure=environment`, in a study structure = "environment".'
+        )
     say(f"`windage try ENV {entry['id']} --set NAME=VALUE` runs it.")
 
 

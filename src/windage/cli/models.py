@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from windage.cli.terminal import line_width, number, print_json, print_table, say
+from windage.cli.terminal import line_width, number, print_json, print_table, print_text, say
 from windage.errors import ModelError
 
 if TYPE_CHECKING:
@@ -168,21 +168,26 @@ def envs(
     import windage as wd
 
     chosen = [wd.envs.get(one) for one in ([name] if name else wd.envs.names())]
-    if as_json:
-        print_json([_entry(one) for one in chosen])
-    elif name:
+    if name and not as_json:
         _describe(chosen[0])
-    elif sys.stdout.isatty():
-        rows = [_cells(one, short=True) for one in chosen]
-        print_table(["id", "S", "A", "summary"], rows)
+        return
+    entries = [_entry(one) for one in chosen]
+    if as_json:
+        print_json(entries)
+        return
+    short = sys.stdout.isatty()
+    header = ["id", "S x A (pairs)", "T", "B_r", "B_p", "D <=", "summary"]
+    print_table(
+        ["id", "S", "A", "summary"] if short else header,
+        [_cells(one, short=short) for one in entries],
+    )
+    if short:
+        able = ", ".join(one["id"] for one in entries if one["structure"])
+        print_text(f"With a structure, for agents that learn laws: {able}.")
         say("S states, A actions per state. `windage envs ID` describes one.")
-    else:
-        header = ["id", "S x A (pairs)", "T", "B_r", "B_p", "D <=", "summary"]
-        print_table(header, [_cells(one, short=False) for one in chosen])
 
 
-def _cells(environment: Environment, *, short: bool) -> list[str]:
-    entry = _entry(environment)
+def _cells(entry: dict[str, Any], *, short: bool) -> list[str]:
     states, actions = number(entry["states"]), action_range(entry["actions"])
     if short:
         return [entry["id"], states, actions, entry["summary"]]
@@ -210,6 +215,10 @@ def _describe(environment: Environment) -> None:
     say()
     parameters = [[name, f"{default}"] for name, default in _parameters(environment).items()]
     print_table(["parameter", "default"], parameters)
+    if model.structure is not None:
+        say("structure, for agents that learn laws:")
+        for line in model.structure.describe().splitlines():
+            say(textwrap.fill(line, width, initial_indent="  ", subsequent_indent="    "))
     say(f"`windage show {environment.name} --set NAME=VALUE` draws it.")
 
 
@@ -250,5 +259,6 @@ def _entry(environment: Environment) -> dict[str, Any]:
         "reward_budget": budgets.reward,
         "transition_budget": budgets.transition,
         "diameter_bound": facts.diameter_bound,
+        "structure": model.structure is not None,
         "parameters": _parameters(environment),
     }

@@ -443,12 +443,14 @@ def _make(
 ) -> tuple[Agent, tuple[str, ...]]:
     """Return an agent for a model, and its prior knowledge: what it requires, no more."""
     import windage as wd
+    from windage.agents import registry
 
     for option in options:
         if option in _GIVEN:
             raise InputError(
                 f"{option!r} is given by the environment", field="--set", fix="leave it out"
             )
+    options = registry.with_structure(name, options, model)
     given = {"seed": seed} | wd.agents.facts(name, model, **options) | options
     learner = wd.agents.make(name, model.space, horizon=model.horizon, **given)
     return learner, wd.agents.requires(name, **given)

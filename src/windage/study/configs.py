@@ -108,7 +108,8 @@ class AgentConfig(msgspec.Struct, frozen=True):
         As in `windage agents`, or `module:Class`.
     parameters
         All but the space, the horizon and the seed, those at their defaults included; a default
-        that is no plain data, such as a function, is its name.
+        that is no plain data, such as a function, is its name. `structure` is the word
+        "environment", whose key says which.
     digest
         Of the source of a module.
     told
@@ -140,8 +141,10 @@ class AgentConfig(msgspec.Struct, frozen=True):
         _require_same_source(kind, self.id, self.digest)
         if registry.is_own(kind):
             options = changed(agent_parameters(self.id, "agent"), self.parameters)
+            options = registry.with_structure(kind, options, environment)
             return registry.build(kind, _own_arguments(kind, environment, seed), options)
         options = self.parameters | {"horizon": environment.horizon, "seed": seed}
+        options = registry.with_structure(kind, options, environment)
         if "problem" in agents.parameters(kind):
             options["problem"] = environment
         return kind(environment.space, **options)
@@ -158,11 +161,13 @@ def tuned(
     """
     kind = agent_class(id, "id")
     digest = "" if kind.__module__.startswith("windage.") else current_digest(kind, id)
+    written, options = options, registry.with_structure(kind, options, environment)
     if registry.is_own(kind):
         arguments = _own_arguments(kind, environment, 0)
         time_of(registry.build(kind, arguments, options))
         given = {name: arguments.get(name) for name in ("budgets", "diameter")}
-        parameters = with_defaults(agent_parameters(id, "id"), options)
+        given["structure"] = options.get("structure")
+        parameters = with_defaults(agent_parameters(id, "id"), written)
         return AgentConfig(id, parameters, digest, _told(kind, given))
     model = environment if isinstance(environment, DriftingMDP) else None
     facts = {} if model is None else agents.facts(kind, model, **options)
@@ -173,6 +178,8 @@ def tuned(
         for name, value in agent.configuration().items()
         if name not in ("space", "horizon", "seed")
     }
+    if "structure" in written:
+        parameters["structure"] = written["structure"]
     return AgentConfig(id, json.loads(json.dumps(parameters)), digest, _told(kind, facts | options))
 
 

@@ -23,6 +23,7 @@ from windage.agents import registry
 from windage.atomic_io import as_path
 from windage.confidence.radii import Radii
 from windage.errors import InputError, WindageError
+from windage.structure import Structure
 from windage.study import configs
 from windage.study.compare import Plan, as_plan, informed
 from windage.study.configs import EnvironmentConfig, agent_class
@@ -408,7 +409,10 @@ def _id(table: dict[str, Any], place: str, parameters: Callable[[str, str], dict
                 field=f"{place}.{name}",
                 fix=f"leave it out; {', '.join(_AT_THE_TOP)} stand at the top of the file",
             )
-        require_parameter(name, {*known, *reserved}, place)
+        if place.startswith("agents"):
+            registry.require_option(name, agent_class(id), place, {*known, *reserved})
+        else:
+            require_parameter(name, {*known, *reserved}, place)
     return id
 
 
@@ -461,7 +465,9 @@ def _plain(value: Any, place: str) -> None:
         raise InputError(
             f"{shown(value)} is no parameter",
             field=place,
-            fix="write a finite number, a text, true or false",
+            fix='write "environment" for that of the environment'
+            if isinstance(value, Structure)
+            else "write a finite number, a text, true or false",
         )
 
 

@@ -35,6 +35,15 @@ class Plain:
         self.last_state = s_next
 
 
+class Knowing(Plain):
+    """Asks for a structure."""
+
+    def __init__(self, space, structure=None):
+        super().__init__(space)
+        assert isinstance(structure, wd.Structure)
+        assert structure.space == space
+
+
 class Slow(Plain):
     """Takes its time."""
 

@@ -165,6 +165,60 @@ def test_labels_are_honest():
     assert all(row[name] is None for name in ("radii", "ties", "variant", "window", "widening"))
 
 
+KNOWN = {"structure": "environment"}
+
+
+@pytest.mark.parametrize("id", ["multi-scale", "psrl", "sw-psrl", "certainty-equivalent"])
+def test_an_agent_is_given_the_structure_of_its_environment(id):
+    (task,) = tasks([{"id": id, **KNOWN}], "queue-v1", horizon=200)
+    (without,) = tasks([{"id": id}], "queue-v1", horizon=200)
+    row = row_of(task)
+    model = wd.envs.make("queue-v1", horizon=200)
+    options = wd.agents.facts(id, model) | {"structure": model.structure}
+    run = wd.run(model, wd.agents.make(id, model.space, horizon=200, seed=3, **options), seed=3)
+    assert row["total_reward"] == run.total_reward != row_of(without)["total_reward"]
+    assert task.agent.parameters["structure"] == "environment" in row["variant"]
+    assert row["told"] == [*TOLD.get(id, []), "the structure"]
+    assert list(wd.agents.requires(id, **options)) == row["told"]
+    assert task.key != without.key
+    assert "structure" not in without.agent.parameters
+    assert task.agent.build(model, 0).structure is model.structure  # and not a copy a run
+
+
+def test_a_class_of_ones_own_is_given_it_too():
+    (task,) = tasks([{"id": f"{OWN}:Knowing", **KNOWN}], "replacement-v1", horizon=50)
+    row = row_of(task)
+    assert row["variant"] == "structure environment"
+    assert row["told"] == ["the structure"]
+
+
+@pytest.mark.parametrize(
+    ("agent", "environment", "message"),
+    [
+        (
+            {"id": "multi-scale", **KNOWN},
+            "riverswim",
+            "agents[0].structure: the environment riverswim-v0 has no structure (on riverswim)",
+        ),
+        ({"id": "ucrl2", **KNOWN}, "queue-v1", "agents[0].structure: ucrl2 learns no laws"),
+        ({"id": f"{OWN}:Plain", **KNOWN}, "queue-v1", "agents[0].structure: "),
+        ({"id": "psrl", "structure": "queue"}, "queue-v1", "agents[0].structure: 'queue' names no"),
+        ({"id": "psrl", "structure": 3}, "queue-v1", "agents[0].structure: 3 names no structure"),
+    ],
+)
+def test_structures_that_there_are_not(agent, environment, message):
+    with pytest.raises(wd.InputError) as caught:
+        tasks([agent], environment, horizon=50)
+    assert str(caught.value).startswith(message)
+    assert "environment" in caught.value.fix or "sw-psrl" in caught.value.fix
+
+
+def test_a_structure_itself_is_no_data_of_a_study():
+    known = wd.envs.make("queue-v1", horizon=50).structure
+    with pytest.raises(wd.InputError, match='write "environment" for that of the environment'):
+        wd.Study([{"id": "queue-v1"}], [{"id": "psrl", "structure": known}], horizon=50)
+
+
 def test_long_lists_are_not_repeated_in_every_file():
     (task,) = tasks([{"id": "ucrl2-restarts", "restarts": [list(range(20, 220))]}])
     assert len(task.agent.parameters["restarts"]) == 200
