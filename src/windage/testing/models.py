@@ -5,11 +5,14 @@
 
 from __future__ import annotations
 
+import functools
+import math
 from collections.abc import Callable
 from hashlib import sha256
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from windage.agents.baselines import RandomAgent
 from windage.errors import InputError, ModelError
@@ -17,6 +20,8 @@ from windage.models import DriftingMDP
 from windage.models.mdp import MDP
 from windage.models.source import largest, largest_row
 from windage.simulate import Run, run
+from windage.simulators import Simulator
+from windage.structure import ALWAYS, INFERRED, INTERVAL, INVOLVED, Structure
 from windage.validation import as_integer
 
 __all__ = ["check_drifting_mdp"]
@@ -31,6 +36,11 @@ def check_drifting_mdp(
     asked for again, in another order; budgets agree with the models they are the budgets of; the
     model communicates; simulated steps are possible moves with the right mean rewards, the same
     when repeated and when the run is split and continued.
+
+    Of a model with a structure also: groups answer what they answered; the rows and mean rewards of
+    sampled pairs follow from the laws; steps show what the structure says, outcomes that lead to
+    their reward and next state, and are distributed by their laws (with a false alarm in a million
+    models); B_q agrees with the laws.
 
     Parameters
     ----------
@@ -66,6 +76,9 @@ def check_drifting_mdp(
     _check_moves(model, run(model, _Cycling(model), seed=1, steps=length))
     for agent in (_Cycling, _random):
         _check_splits(model, agent, length)
+    if model.structure is not None:
+        _check_structure(model, model.structure, sampled)
+        _check_outcomes(model, model.structure, length)
 
 
 def _require(kept: object, finding: str) -> None:
@@ -79,7 +92,7 @@ def _check_models(model: DriftingMDP, sampled: list[int]) -> None:
     for t in sampled:
         mdp = model.at(t)
         try:
-            MDP(model.space, mdp.rewards, mdp.transitions)
+            MDP(model.space, _as_share(model, mdp.rewards), mdp.transitions)
         except ModelError as err:
             raise AssertionError(f"t={t}: {err}") from None
         rows = mdp.transitions
@@ -88,6 +101,12 @@ def _check_models(model: DriftingMDP, sampled: list[int]) -> None:
         seen.append(_digest(mdp))
     for t, digest in zip(reversed(sampled), reversed(seen), strict=True):
         _require(_digest(model.at(t)) == digest, f"t={t}: asked twice, the model is not the same")
+
+
+def _as_share(model: DriftingMDP, rewards: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return rewards as shares of their range; those in [0, 1] as they are."""
+    low, high = model.reward_range
+    return (rewards - low) / (high - low)
 
 
 def _check_steps(model: DriftingMDP, sampled: list[int]) -> None:
@@ -122,8 +141,9 @@ def _check_moves(model: DriftingMDP, whole: Run) -> None:
         moves = mdp.cells.states[mdp.cells.rows[pair] : mdp.cells.rows[pair + 1]]
         _require(whole.states[i + 1] in moves, f"t={i + 1}: an impossible move was drawn")
         _near(whole.mean_rewards[i], mdp.rewards[pair], f"t={i + 1}: the mean reward of a step")
-    inside = whole.rewards.min() >= 0 and whole.rewards.max() <= 1
-    _require(not model.noise.bounded or inside, "a reward left [0, 1]")
+    low, high = model.reward_range
+    inside = whole.rewards.min() >= low and whole.rewards.max() <= high
+    _require(not model.noise.bounded or inside, f"a reward left [{low:g}, {high:g}]")
 
 
 def _check_splits(model: DriftingMDP, agent: Callable[[DriftingMDP], Any], steps: int) -> None:
@@ -134,6 +154,151 @@ def _check_splits(model: DriftingMDP, agent: Callable[[DriftingMDP], Any], steps
     for first in sorted({1, steps // 3, steps - 1} - {0, steps}):
         parts = _played(model, agent, [first, steps - first])
         _require(parts == whole, f"a run that is split after t={first} goes on differently")
+
+
+_FALSE_ALARM = 1e-6
+_PAIRS = 100  # so many are looked at a time
+
+
+def _check_structure(model: DriftingMDP, structure: Structure, sampled: list[int]) -> None:
+    """Compare groups, rows, mean rewards and B_q with what follows from the laws, pair by pair."""
+    space, (low, high) = structure.space, structure.reward_range
+    for f, variable in enumerate(structure.variables):
+        for pair in range(space.n_pairs if variable.group is not None else 0):
+            s, a = int(space.state_of[pair]), int(space.action_of[pair])
+            label, law = variable.group(s, a), structure.law_of[pair, f]  # type: ignore[misc]
+            _require(
+                label == (structure.laws[law][1] if law >= 0 else None),
+                f"{variable.name}: group at {space.describe(pair)} answers {label!r} now",
+            )
+    for t in sampled:
+        laws, mdp = _vectors(model, t), model.at(t)
+        for law, q in enumerate(laws):
+            legal = q.min() >= 0 and abs(math.fsum(q) - 1) <= 1e-9
+            _require(legal, f"t={t}: {_named(structure, law)} is no law")
+        for pair in sorted(
+            {(t + i * space.n_pairs // _PAIRS) % space.n_pairs for i in range(_PAIRS)}
+        ):
+            here = slice(structure.first[pair], structure.first[pair + 1])
+            chances = _joint_law(structure, laws, pair)
+            row = np.bincount(structure.next_state[here], chances, space.n_states)
+            cells = slice(*mdp.cells.rows[pair : pair + 2])
+            row -= np.bincount(mdp.cells.states[cells], mdp.cells.probabilities[cells], row.size)
+            place = f"t={t}: at {space.describe(pair)} the"
+            _require(abs(row).max() <= 1e-12, f"{place} row does not follow from the laws")
+            if structure.reward is not None:
+                off = abs(chances @ structure.reward[here] - mdp.rewards[pair])
+                near = off <= 1e-12 * max(abs(low), abs(high))
+                _require(near, f"{place} mean reward does not follow from the laws")
+        if t < model.horizon:
+            moved = zip(laws, _vectors(model, t + 1), strict=True)
+            largest_law = max(float(np.abs(after - now).sum()) for now, after in moved)
+            _near(model.budgets(t, t + 1).law, largest_law, f"t={t}: B_q,t")
+    middle = max(1, model.horizon // 2)
+    halves = model.budgets(1, middle).law + model.budgets(middle).law
+    _near(model.budgets().law, halves, "B_q of two halves")
+
+
+def _check_outcomes(model: DriftingMDP, structure: Structure, steps: int) -> None:
+    """Compare what steps show with their reward and next state, and with the laws.
+
+    Where an outcome falls in its law, the probability of all before it and half of its own, is 1/2
+    on average, of intervals too; Hoeffding's inequality says how far off the sum may be.
+    """
+    simulator, grid = Simulator(model, seed=1), functools.lru_cache(1 << 10)(_grid)
+    turn = np.zeros(structure.space.n_states, np.int64)
+    fell = np.zeros(len(structure.laws))
+    times = np.zeros(len(structure.laws), np.int64)
+    for t in range(1, steps + 1):
+        s, laws = simulator.state, _vectors(model, t)
+        a = int(turn[s] % structure.space.counts[s])
+        turn[s] += 1
+        pair = structure.space.pair(s, a)
+        reward, after = simulator.step(a)
+        place = f"t={t}, {structure.space.describe(pair)}: "
+        for law, low, high in _shown(structure, pair, grid, reward, after, simulator.seen, place):
+            q = laws[law]
+            mass = float(q[low : high + 1].sum())
+            _require(mass > 0, f"{place}what is shown has probability zero")
+            fell[law] += float(q[:low].sum()) + mass / 2 - 0.5
+            times[law] += 1
+    bound = np.sqrt(times / 2 * math.log(2 * times.size / _FALSE_ALARM))
+    for law in np.flatnonzero(np.abs(fell) > bound).tolist():
+        _require(False, f"outcomes are not distributed by {_named(structure, law)}")
+
+
+def _shown(
+    structure: Structure,
+    pair: int,
+    grid: Callable[[Structure, int], dict[int, NDArray[np.int64]]],
+    reward: float,
+    after: int,
+    seen: dict[str, Any] | None,
+    place: str,
+) -> list[tuple[int, int, int]]:
+    """Return the laws of a step and which of their outcomes, lowest and highest, are possible."""
+    here = slice(structure.first[pair], structure.first[pair + 1])
+    possible = structure.next_state[here] == after
+    if structure.reward is not None:
+        possible &= structure.reward[here] == reward
+    index, told, found = grid(structure, pair), dict(seen or {}), []
+    for f, variable in enumerate(structure.variables):
+        law, code = int(structure.law_of[pair, f]), structure.seen[f]
+        if code > INVOLVED or (law < 0 and code != ALWAYS):
+            continue
+        _require(variable.name in told, f"{place}{variable.name} is not shown")
+        outcome = variable.index(told.pop(variable.name))
+        if law >= 0:
+            possible &= index[f] == outcome
+        else:
+            law = [v for v, _ in structure.laws].index(f)
+        found.append((law, outcome, outcome))
+    what = f"{place}{seen} does not lead to reward {reward} and next state {after}"
+    _require(possible.any(), what)
+    for f, variable in enumerate(structure.variables):
+        law, code = int(structure.law_of[pair, f]), structure.seen[f]
+        if law < 0 or code <= INVOLVED:
+            continue
+        low, high = int(index[f][possible].min()), int(index[f][possible].max())
+        found.append((law, low, high))
+        if code == INTERVAL:
+            ends = variable.outcomes[low], variable.outcomes[high]
+            shown = told.pop(variable.name, None)
+            right = shown == (ends[0] if low == high else ends)
+            _require(right, f"{place}{variable.name} is shown as {shown!r}, {ends} are possible")
+        else:
+            _require(code == INFERRED and low == high, f"{place}{variable.name} cannot be inferred")
+    _require(not told, f"{place}{sorted(told)} should not be shown")
+    return found
+
+
+def _vectors(model: DriftingMDP, t: int) -> list[NDArray[np.float64]]:
+    """Return the laws at time t in the order of the structure."""
+    structure, named = model.structure, model.laws(t)
+    assert structure is not None
+    found = [(named[structure.variables[f].name], label) for f, label in structure.laws]
+    return [law if label is None else law[label] for law, label in found]
+
+
+def _joint_law(
+    structure: Structure, laws: list[NDArray[np.float64]], pair: int
+) -> NDArray[np.float64]:
+    involved = [laws[law] for law in structure.law_of[pair] if law >= 0]
+    return np.asarray(functools.reduce(np.multiply.outer, involved, np.ones(()))).ravel()
+
+
+def _grid(structure: Structure, pair: int) -> dict[int, NDArray[np.int64]]:
+    """Return the numbers of the outcomes of each variable of a pair, over its joint outcomes."""
+    laws = structure.law_of[pair]
+    involved = np.flatnonzero(laws >= 0).tolist()
+    index = np.indices([int(structure.law_sizes[laws[f]]) for f in involved])
+    return {f: index[k].ravel() for k, f in enumerate(involved)}
+
+
+def _named(structure: Structure, law: int) -> str:
+    f, label = structure.laws[law]
+    name = structure.variables[f].name
+    return f"the law of {name}" + ("" if label is None else f" at {label!r}")
 
 
 class _Cycling:

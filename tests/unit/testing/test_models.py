@@ -11,6 +11,7 @@ from scipy.sparse import csr_array
 
 import windage as wd
 from tests.models import random_mdp
+from windage import simulators
 from windage.errors import InputError
 from windage.models import FunctionStream
 from windage.testing import check_drifting_mdp
@@ -297,3 +298,150 @@ def test_bad_arguments(arguments, message):
     given = {"model": Broken().model()} | arguments
     with pytest.raises(InputError, match=message):
         check_drifting_mdp(given.pop("model"), **given)
+
+
+# Models with a structure
+
+
+def counter():
+    """A counter with a law of service for each speed, which differ, and arrivals that drift."""
+    known = wd.Structure(
+        wd.StateActions([2, 2, 2]),
+        [
+            wd.Exogenous("arrival", [0, 1]),
+            wd.Exogenous("service", ["no", "yes"], lambda s, a: ("slow", "fast")[a], "involved"),
+        ],
+        next_state=lambda s, a, x, served: min(max(s - (served == "yes"), 0) + x, 2),
+        reward=lambda s, a, x, served: x - s - 0.5 * a,
+    )
+    service = {"slow": [0.8, 0.2], "fast": [0.2, 0.8]}
+    season = ([[0.8, 0.2], [0.3, 0.7]], wd.schedules.Linear())
+    return known.drifting({"arrival": season, "service": service}, horizon=200)
+
+
+def shelf(seen, T=200):
+    known = wd.Structure(
+        wd.StateActions([4, 3, 2, 1]),
+        [wd.Exogenous("demand", range(5), seen=seen)],
+        next_state=lambda s, a, d: max(s + a - d, 0),
+        reward=lambda s, a, d: s + a - d if seen == "inferred" else min(s + a, d) - 0.5 * a,
+    )
+    return known.drifting({"demand": [0.1, 0.2, 0.3, 0.2, 0.2]}, horizon=T)
+
+
+@pytest.mark.parametrize("seen", ["always", "involved", "interval", "inferred"])
+@pytest.mark.parametrize("horizon", [1, 2, 200])
+def test_models_with_a_structure_pass(seen, horizon):
+    check_drifting_mdp(shelf(seen, horizon))
+    check_drifting_mdp(counter())
+
+
+def swapped(laws):
+    """The laws of two labels, one for the other."""
+    found = laws.copy()
+    found[laws == 1], found[laws == 2] = 2, 1
+    return found
+
+
+PLAYED = {  # what a simulation does wrong, and what is said of it
+    "the law of another label acts": (
+        counter, lambda w: {"law_of": swapped(w.law_of), "drawn": swapped(w.drawn)},
+        "the mean reward|not distributed by the law of service at '(slow|fast)'",
+    ),
+    "the law of another label is drawn": (
+        counter, lambda w: {"drawn": swapped(w.drawn)},
+        "not distributed by the law of service at '(slow|fast)'",
+    ),
+    "another pair's next state": (
+        counter, lambda w: {"next_state": np.roll(w.next_state, 4)},
+        r"\{'arrival': \d, 'service': '\w+'\} does not lead to|impossible move",
+    ),
+    "another outcome's next state": (
+        lambda: shelf("always"),
+        lambda w: {"next_state": w.next_state.reshape(-1, 5)[:, ::-1].ravel()},
+        r"\{'demand': \d\} does not lead to",
+    ),
+    "another outcome's reward": (
+        lambda: shelf("always"),
+        lambda w: {"noise": w.noise._replace(rewards=w.noise.rewards[::-1].copy())},
+        "does not lead to reward|the mean reward of a step",
+    ),
+    "what is seen is not shown": (
+        lambda: shelf("always"), lambda w: {"exact": np.array([False])}, "demand is not shown",
+    ),
+    "what is inferred is shown": (
+        lambda: shelf("inferred"), lambda w: {"exact": np.array([True])},
+        r"\['demand'\] should not be shown",
+    ),
+    "sales shown as demand": (
+        lambda: shelf("interval"), lambda w: {"exact": np.array([True])},
+        r"demand is shown as \d, \(\d, 4\) are possible",
+    ),
+    "an interval that is too wide": (
+        lambda: shelf("interval"), lambda w: {"spans": np.zeros_like(w.spans) + np.int32([0, 4])},
+        r"demand is shown as \(0, 4\)",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("bug", PLAYED)
+def test_a_simulation_that_is_not_that_of_the_structure_is_found(bug, monkeypatch):
+    make, change, finding = PLAYED[bug]
+    exogenous = simulators._exogenous
+
+    def wrong(*args):
+        world = exogenous(*args)
+        return world._replace(**change(world))
+
+    monkeypatch.setattr(simulators, "_exogenous", wrong)
+    with pytest.raises(AssertionError, match=finding):
+        check_drifting_mdp(make())
+
+
+def other_rows(model):
+    """Land and label swapped: rows follow from the law of another label."""
+    push = model.structure.push_forward
+    entries = push.entries[1]
+    entries[:] = np.where(entries < 4, entries + 2, entries - 2)
+    return model.structure.drifting(model.laws(1), horizon=200)
+
+
+def other_means(model):
+    push = model.structure.push_forward
+    push.above[:] = push.above[::-1].copy()
+    return model.structure.drifting(model.laws(1), horizon=200)
+
+
+def other_group(model):
+    variable = model.structure.variables[1]
+    variable.__dict__["group"] = lambda s, a: ("fast", "slow")[a]
+    return model
+
+
+def other_budget(model):
+    model._laws.__dict__["total"] = lambda first, last: 0.1
+    return model
+
+
+def forgetful_budget(model):
+    """The total of all steps forgets one."""
+    total = model._laws.total
+    model._laws.__dict__["total"] = lambda first, last: (
+        total(first, last) - 0.01 * (last - first == 199)
+    )
+    return model
+
+
+@pytest.mark.parametrize(
+    ("wrong", "finding"),
+    [
+        (other_rows, "t=1: at s=1, a=0 the row does not follow from the laws"),
+        (other_means, "the mean reward does not follow from the laws|the mean reward of a step"),
+        (other_group, "service: group at s=0, a=0 answers 'fast' now"),
+        (other_budget, "t=1: B_q,t is"),
+        (forgetful_budget, "B_q of two halves is"),
+    ],
+)
+def test_a_model_that_does_not_follow_from_its_laws_is_found(wrong, finding):
+    with pytest.raises(AssertionError, match=finding):
+        check_drifting_mdp(wrong(counter()))
