@@ -6,11 +6,16 @@ import re
 from pathlib import Path
 
 import windage as wd
+from tests.conftest import RELIABILITY
 from tests.e2e.commands import refused, windage
 
 
+SEEDS = 20 if RELIABILITY else 2
+MANY = () if RELIABILITY else ("--seeds", str(SEEDS))
+
+
 def test_the_demo_ends_with_a_report_that_opens_offline(here, visit):
-    done = windage("demo", "-o", "somewhere", cwd=here)
+    done = windage("demo", "-o", "somewhere", *MANY, cwd=here)
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
     *_, last = done.stdout.splitlines()
@@ -28,17 +33,24 @@ def test_the_demo_ends_with_a_report_that_opens_offline(here, visit):
     headline = seen.page.locator(".headline").text_content().strip()
     assert headline in done.stdout
     results = wd.load_results(here / "somewhere" / "results")
-    assert results.height == 360
-    assert results["seed"].n_unique() == 20
+    assert results.height == 18 * SEEDS
+    assert results["seed"].n_unique() == SEEDS
     assert {"riverswim-v0", "inventory-v1"} == set(results["environment_id"])
     assert set(results["agent_id"]) == {
         "multi-scale", "swucrl2-cw", "swucrl2-cw-practical", "borl", "ucrl2", "ucrl2-restarts",
         "sw-psrl", "oracle", "random",
     }  # fmt: skip
     before = report.read_bytes()
-    again = windage("demo", "-o", "somewhere", cwd=here)
-    assert "0 runs made, 360 kept from before" in again.stdout
+    again = windage("demo", "-o", "somewhere", *MANY, cwd=here)
+    assert f"0 runs made, {18 * SEEDS} kept from before" in again.stdout
     assert report.read_bytes() == before
+
+
+def test_a_demo_of_one_seed_is_refused(here, capsys):
+    assert refused(capsys, "demo", "--seeds", "1").startswith(
+        "--seeds: 1 is not an integer from 2 on"
+    )
+    assert list(here.iterdir()) == []
 
 
 def test_a_demo_that_cannot_be_written(here, capsys):

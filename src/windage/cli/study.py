@@ -340,8 +340,12 @@ def demo(
     output: Annotated[Path, typer.Option("-o", "--output", help="The folder to write to.")] = Path(
         "out/demo"
     ),
+    seeds: Annotated[int, typer.Option("--seeds", help="How many seeds; 2 for a quick look.")] = 20,
 ) -> None:
     """Compare SWUCRL2-CW, BORL and the baselines on two environments, and write the report."""
+    from windage.validation import as_integer
+
+    as_integer(seeds, "--seeds", low=2)  # one has no spread
     page = output / "report.html"
     require_writable(page)
     import windage as wd
@@ -350,6 +354,7 @@ def demo(
 
     study_file = output / "study.toml"
     text = (files("windage.cli") / "demo.toml").read_bytes()
+    text = text.replace(b"seeds = 20\n", b"seeds = %d\n" % seeds)
     write_whole(study_file, lambda file: file.write(text), make_folder=True)
     study = wd.Study.load(study_file)
     say(repr(study))

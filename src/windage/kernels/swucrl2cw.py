@@ -5,15 +5,13 @@
     begin_episode  tau = t; the confidence sets; EVI                             lines 4, 5, 6
     observe        remember the sample; nu(s, a) += 1                            lines 8, 9
 
-`windage.reference.swucrl2cw` is the same without what makes this one fast: what an episode was
-planned with changes only where counts changed (`confidence_sets`), the policy of a state is looked
-up when the episode first meets it (`policy_of`), and where every state has an action with r~ = 1
-there is nothing to plan, since u = 0 passes the test of EVI's first sweep. So an episode costs what
-its steps cost, not what the model costs, unless there is something to plan.
+`windage.reference.swucrl2cw` is the same without what makes this one fast: sets change only where
+counts changed (`confidence_sets`), the policy of a state is looked up when the episode first meets
+it (`policy_of`), and where every state has an action with r~ = 1 there is nothing to plan: u = 0
+passes the test of EVI's first sweep.
 
-The rest of the family differs in parts that are chosen by their type: the window (dense or hashed),
-the sets (`Balls` or `Boxes`), the planning rule (`Optimism` here; `Ladder` and `Posterior` in
-`windage.kernels.posterior`) and the rule for ties.
+Parts are chosen by their type: the window (dense or hashed), the sets (`Balls` or `Boxes`), the rule
+for ties and that of planning (`Optimism`; `Ladder` and `Posterior` in `windage.kernels.posterior`).
 """
 
 from __future__ import annotations
@@ -124,8 +122,7 @@ def act_anew(learner, t, s):
     episode = learner.episode[0]
     episode["due"] = is_over(learner, t, s)
     if episode["due"] != GOING_ON and not begin_episode(learner, t, episode["due"]):
-        for state in range(learner.plan.u.size):
-            learner.plan.u[state] = 0.0  # asked again, it fails in the same way
+        learner.plan.u[:] = 0.0  # asked again, it fails in the same way
         return np.int64(-1)
     episode["due"] = GOING_ON
     return policy_of(learner, s)  # line 8
