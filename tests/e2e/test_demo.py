@@ -9,7 +9,6 @@ import windage as wd
 from tests.conftest import RELIABILITY
 from tests.e2e.commands import refused, windage
 
-
 SEEDS = 20 if RELIABILITY else 2
 MANY = () if RELIABILITY else ("--seeds", str(SEEDS))
 

@@ -10,8 +10,8 @@ counts changed (`confidence_sets`), the policy of a state is looked up when the 
 it (`policy_of`), and where every state has an action with r~ = 1 there is nothing to plan: u = 0
 passes the test of EVI's first sweep.
 
-Parts are chosen by their type: the window (dense or hashed), the sets (`Balls` or `Boxes`), the rule
-for ties and that of planning (`Optimism`; `Ladder` and `Posterior` in `windage.kernels.posterior`).
+Parts are chosen by type: the window (dense or hashed), the sets (`Balls` or `Boxes`), the rule for
+ties, that of planning (`Optimism`; `Ladder` and `Posterior` are in `windage.kernels.posterior`).
 """
 
 from __future__ import annotations

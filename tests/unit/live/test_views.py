@@ -43,7 +43,7 @@ def test_what_was_refused_in_a_round_or_a_batch_is_counted(path):
         assert fleet.journal.n == events + 1
         d["b"] = fleet["b"].decide(1)
         events = fleet.journal.n
-        with pytest.raises(wd.InputError, match="reward"), fleet.batch():
+        with pytest.raises(wd.InputError, match="reward"), fleet.batch():  # noqa: PT012 - a batch
             fleet["a"].observe(d["a"].id, 0.5, 1)
             fleet["b"].observe(d["b"].id, float("nan"), 1)
         with fleet.batch(), pytest.raises(wd.InputError, match="id"):
