@@ -21,7 +21,7 @@ from windage.validation import (
     shown,
 )
 
-__all__ = ["StateActions", "as_space", "rectangular"]
+__all__ = ["StateActions", "as_space", "rectangular", "require_rectangular"]
 
 
 class StateActions:
@@ -233,20 +233,8 @@ def rectangular(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], StateActions]:
     """Return `r[..., s, a]` and `p[..., s, a, s']` over pairs, and the space they live on."""
     r, p = as_floats(rewards, "r"), as_floats(transitions, "p")
-    dims = "t, " * leading
-    if r.ndim != leading + 2 or p.ndim != leading + 3 or p.shape[:-1] != r.shape:
-        raise ModelError(
-            f"shapes {r.shape} and {p.shape} do not fit",
-            field="r and p",
-            fix=f"pass r[{dims}s, a] and p[{dims}s, a, s'] with the same leading shape",
-        )
+    require_rectangular(r.shape, p.shape, leading=leading)
     states, actions = r.shape[leading:]
-    if p.shape[-1] != states:
-        raise ModelError(
-            f"{p.shape[-1]} next states for {states} states",
-            field="p",
-            fix=f"pass p[{dims}s, a, s'] with as many s' as s",
-        )
     if space is None:
         space = StateActions.uniform(states=states, actions=actions)
     if as_space(space).n_states != states or space.counts.max() > actions:
@@ -257,6 +245,23 @@ def rectangular(
         )
     where = (..., space.state_of, space.action_of)
     return r[where], p[(*where, slice(None))], space
+
+
+def require_rectangular(r: tuple[int, ...], p: tuple[int, ...], *, leading: int) -> None:
+    """Refuse shapes that are not those of `r[..., s, a]` and `p[..., s, a, s']`."""
+    dims = "t, " * leading
+    if len(r) != leading + 2 or len(p) != leading + 3 or p[:-1] != r:
+        raise ModelError(
+            f"shapes {r} and {p} do not fit",
+            field="r and p",
+            fix=f"pass r[{dims}s, a] and p[{dims}s, a, s'] with the same leading shape",
+        )
+    if p[-1] != r[leading]:
+        raise ModelError(
+            f"{p[-1]} next states for {r[leading]} states",
+            field="p",
+            fix=f"pass p[{dims}s, a, s'] with as many s' as s",
+        )
 
 
 def _require_room(states: int, pairs: float, field: str) -> None:

@@ -11,6 +11,7 @@ import hashlib
 import math
 import zipfile
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeGuard
 
@@ -35,13 +36,13 @@ from windage.models.mdp import (
 )
 from windage.models.source import ArrayStream
 from windage.schedules import Knots, Schedule, from_spec, is_plain, to_spec
-from windage.spaces import StateActions
-from windage.validation import require_memory, require_parts
+from windage.spaces import StateActions, require_rectangular
+from windage.validation import require_memory, require_parts, shown
 
 if TYPE_CHECKING:
     from windage.structure.saved import Header
 
-__all__ = ["fingerprint", "load", "save"]
+__all__ = ["Stored", "fingerprint", "load", "save"]
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -135,30 +136,32 @@ def load(path: str | Path) -> DriftingMDP:
         The file can be read, but what it holds is not a model; the message says where.
     """
     file = as_path(path)
-    arrays = _read_arrays(file)
-    if "header" not in arrays:
-        return _plain_arrays(file, arrays)
-    try:
-        header = _header(file, arrays.pop("header"))
-        if isinstance(header, _Header):
-            return _own(header, arrays)
-        from windage.structure.saved import model_of
+    with ExitStack() as stack:
+        with _reading(file):
+            archive = stack.enter_context(zipfile.ZipFile(stack.enter_context(file.open("rb"))))
+            stored = Stored(file, archive)
+        if "header" not in stored.shapes:
+            return _plain_arrays(file, stored)
+        try:
+            header = _header(file, stored.text("header"))
+            if isinstance(header, _Header):
+                return _own(header, stored)
+            from windage.structure.saved import model_of
 
-        return model_of(header, arrays)
-    except StateError:
-        raise
-    except (WindageError, ValueError, KeyError, IndexError, TypeError) as err:
-        raise _unreadable(file, str(err) or type(err).__name__) from None
+            return model_of(header, stored)
+        except StateError:
+            raise
+        except (WindageError, ValueError, KeyError, IndexError, TypeError, OverflowError) as err:
+            raise _unreadable(file, str(err) or type(err).__name__) from None
 
 
 def _encoded(header: msgspec.Struct) -> NDArray[np.uint8]:
     return np.frombuffer(msgspec.json.encode(header), dtype=np.uint8)
 
 
-def _header(file: Path, content: NDArray[Any]) -> _Header | Header:
+def _header(file: Path, data: bytes) -> _Header | Header:
     from windage.structure.saved import FORMAT, Header
 
-    data = content.tobytes()
     try:
         version = msgspec.json.decode(data, type=_Version).windage_model
         if version == _FORMAT:
@@ -176,19 +179,35 @@ def _header(file: Path, content: NDArray[Any]) -> _Header | Header:
     )
 
 
-def _own(header: _Header, arrays: Arrays) -> DriftingMDP:
+def _own(header: _Header, stored: Stored) -> DriftingMDP:
     """Return the model of a file of the library's own; all of it must fit together."""
     space = StateActions(header.actions, header.state_names, header.action_names)
-    rewards, kernels = arrays.pop("rewards"), _kernels(header, arrays)
-    if arrays:
-        raise ValueError(f"unknown arrays {sorted(arrays)}")
-    if rewards.dtype != np.float64 or rewards.shape != (len(kernels), space.n_pairs):
-        raise ValueError(
-            f"rewards of shape {rewards.shape} and type {rewards.dtype} "
-            f"for {len(kernels)} kernels over {space.n_pairs} pairs"
-        )
+    pairs, states = shape = space.n_pairs, space.n_states
+    parts: list[tuple[str, str, str]] = []
+    if header.sparse:
+        for k in range(sum(name.startswith("rows_") for name in stored.shapes)):
+            parts.append((f"rows_{k}", f"states_{k}", f"probabilities_{k}"))
+            stored.expect(parts[k][0], np.int64, pairs + 1)
+            (cells,) = stored.expect(parts[k][1], np.int32, None)
+            if cells > pairs * states:
+                raise ValueError(f"{parts[k][1]} has {cells} entries for {pairs * states} cells")
+            stored.expect(parts[k][2], np.float64, cells)
+        count = len(parts)
+    else:
+        count = stored.expect("transitions", np.float64, None, pairs, states)[0]
+    stored.expect("rewards", np.float64, count, pairs)
+    stored.require_no_other()
+    rewards = stored.take("rewards")
+    kernels: list[Transitions] = []
+    for k, names in enumerate(parts):
+        rows, after, values = map(stored.take, names)
+        require_parts(rows, after, values, shape, f"kernel {k}")
+        kernels.append(csr_array((values, after, rows), shape=shape))
     model = DriftingMDP.blend(
-        [MDP(space, r, p) for r, p in zip(rewards, kernels, strict=True)],
+        [
+            MDP(space, r, p)
+            for r, p in zip(rewards, kernels or stored.take("transitions"), strict=True)
+        ],
         from_spec(header.kernel_schedule),
         from_spec(header.reward_schedule),
         horizon=header.horizon,
@@ -198,45 +217,42 @@ def _own(header: _Header, arrays: Arrays) -> DriftingMDP:
     return model
 
 
-def _kernels(header: _Header, arrays: Arrays) -> list[Transitions]:
-    shape = (sum(header.actions), len(header.actions))
-    if not header.sparse:
-        dense = arrays.pop("transitions")
-        if dense.dtype != np.float64 or dense.shape[1:] != shape:
-            raise ValueError(f"transitions of shape {dense.shape} and type {dense.dtype}")
-        return list(dense)
-    kernels = []
-    for k in range(sum(name.startswith("rows_") for name in arrays)):
-        values, states, rows = (
-            arrays.pop(f"{part}_{k}") for part in ("probabilities", "states", "rows")
-        )
-        kinds = [str(array.dtype) for array in (values, states, rows)]
-        if kinds != ["float64", "int32", "int64"]:
-            raise ValueError(f"kernel {k} has entries of types {kinds}")
-        require_parts(rows, states, values, shape, f"kernel {k}")
-        kernels.append(csr_array((values, states, rows), shape=shape))
-    return kernels
-
-
-def _plain_arrays(file: Path, arrays: Arrays) -> DriftingMDP:
-    missing, unknown = {"r", "p"} - set(arrays), set(arrays) - set(_PLAIN)
+def _plain_arrays(file: Path, stored: Stored) -> DriftingMDP:
+    shapes = stored.shapes
+    missing, unknown = {"r", "p"} - set(shapes), set(shapes) - set(_PLAIN)
     if missing:
         raise ModelError(
-            f"has the arrays {sorted(arrays)}, not {' and '.join(sorted(missing))}",
+            f"has the arrays {shown(sorted(shapes))}, not {' and '.join(sorted(missing))}",
             field=str(file),
             fix="save r[t, s, a] and p[t, s, a, s'] with numpy.savez(file, r=r, p=p)",
         )
     if unknown:
         raise ModelError(
-            f"has the unknown arrays {sorted(unknown)}",
+            f"has the unknown arrays {shown(sorted(unknown))}",
             field=str(file),
             fix=f"save no others than {', '.join(_PLAIN)}",
         )
-    r, p = arrays["r"], arrays["p"]
-    space = StateActions(arrays["actions"]) if "actions" in arrays else None
-    if r.ndim != 2:
+    for name in ("r", "p"):
+        if stored.types[name].kind not in "biuf":
+            raise ModelError(
+                f"is not an array of numbers but of {stored.types[name]} values",
+                field=name,
+                fix="pass numbers in equal rows",
+            )
+    still = len(shapes["r"]) == 2
+    require_rectangular(shapes["r"], shapes["p"], leading=0 if still else 1)
+    states = shapes["r"][-2]
+    if shapes.get("actions", (states,)) != (states,):
+        raise ModelError(
+            f"has shape {shapes['actions']}, r has {states} states",
+            field=f"{file}: actions",
+            fix="save the number of actions of each state, or leave it out",
+        )
+    horizon = _horizon(file, stored, 1000 if still else shapes["r"][0])
+    space = StateActions(stored.take("actions")) if "actions" in shapes else None
+    r, p = stored.take("r"), stored.take("p")
+    if not still:
         source = builders.from_arrays(r, p, space, normalize=None)
-        horizon = _horizon(file, arrays, len(source.rewards))
         if horizon != len(source.rewards):
             raise ModelError(
                 f"{horizon}, but r and p have {len(source.rewards)} times",
@@ -250,18 +266,20 @@ def _plain_arrays(file: Path, arrays: Arrays) -> DriftingMDP:
         check_rewards(pairs[2], pairs[0], field="r"),
         check_transitions(pairs[2], pairs[1], field="p"),
     )
-    return DriftingMDP.stationary(mdp, horizon=_horizon(file, arrays, 1000))
+    return DriftingMDP.stationary(mdp, horizon=horizon)
 
 
-def _horizon(file: Path, arrays: Arrays, default: int) -> int:
-    horizon = arrays.get("horizon", np.array(default))
-    if horizon.ndim or horizon.dtype.kind not in "iu":
+def _horizon(file: Path, stored: Stored, default: int) -> int:
+    if "horizon" not in stored.shapes:
+        return default
+    shape, kind = stored.shapes["horizon"], stored.types["horizon"]
+    if shape or kind.kind not in "iu":
         raise ModelError(
-            f"{horizon.tolist()!r} is not an integer",
+            f"what is there, of shape {shape} and type {kind}, is not an integer",
             field=f"{file}: horizon",
             fix="save a single integer, the number of steps",
         )
-    return int(horizon)
+    return int(stored.take("horizon"))
 
 
 def _write_arrays(path: str | Path, arrays: Arrays) -> None:
@@ -269,33 +287,79 @@ def _write_arrays(path: str | Path, arrays: Arrays) -> None:
     write_whole(path, lambda file: np.savez_compressed(file, **arrays))  # type: ignore[arg-type]
 
 
-def _read_arrays(path: str | Path) -> Arrays:
-    """Return the arrays of an `.npz` by name.
-
-    The sizes that the archive and the arrays claim must agree and fit into memory before anything
-    is allocated.
-    """
-    file = as_path(path)
+@contextmanager
+def _reading(file: Path) -> Iterator[None]:
+    """Turn what goes wrong while an archive is read into the error that names its file."""
     try:
-        with file.open("rb") as handle, zipfile.ZipFile(handle) as archive:
-            entries = archive.infolist()
-            size = sum(entry.file_size for entry in entries)
-            require_memory(3.0 * size, str(file), fix="use a machine with more memory")
-            arrays: Arrays = {}
-            for entry in entries:
-                name = entry.filename.removesuffix(".npy")
-                if name == entry.filename or name in arrays:
-                    raise ValueError(f"{entry.filename} is no array, or is there twice")
-                _check_size(archive, entry)
-                with archive.open(entry) as content:
-                    arrays[name] = np.lib.format.read_array(content, allow_pickle=False)
-            return arrays
+        yield
     except WindageError:
         raise
     except FileNotFoundError:
         raise StateError("there is no such file", field=str(file), fix="check the path") from None
     except Exception as err:  # NumPy reads a header as Python code: damage raises what it likes
         raise _unreadable(file, str(err) or type(err).__name__) from None
+
+
+class Stored:
+    """The arrays of an open `.npz`, none of them unpacked before its shape was looked at.
+
+    A file of 5 MB may hold zeros that unpack to 5 GB. The sizes that the archive and the arrays
+    claim must agree and fit into memory.
+    """
+
+    def __init__(self, file: Path, archive: zipfile.ZipFile) -> None:
+        self.shapes: dict[str, tuple[int, ...]] = {}
+        self.types: dict[str, np.dtype[Any]] = {}
+        self._file, self._archive = file, archive
+        self._expected: set[str] = set()
+        entries = archive.infolist()
+        size = sum(entry.file_size for entry in entries)
+        require_memory(3.0 * size, str(file), fix="use a machine with more memory")
+        for entry in entries:
+            name = entry.filename.removesuffix(".npy")
+            if name == entry.filename or name in self.shapes:
+                raise ValueError(f"{shown(entry.filename)} is no array, or is there twice")
+            self.shapes[name], self.types[name] = _claims(archive, entry)
+
+    def expect(self, name: str, kind: type[np.generic], *shape: int | None) -> tuple[int, ...]:
+        """Return the shape of an array if it is as expected; None is any number."""
+        self._expected.add(name)
+        if name not in self.shapes:
+            raise ValueError(f"there is no array {name}")
+        found = self.shapes[name]
+        same = len(found) == len(shape) and all(
+            n in (None, m) for n, m in zip(shape, found, strict=True)
+        )
+        if self.types[name] != kind or not same:
+            wanted = ", ".join("any" if n is None else str(n) for n in shape)
+            raise ValueError(
+                f"{name} of shape {found} and type {self.types[name]}, "
+                f"not of shape ({wanted}) and type {np.dtype(kind)}"
+            )
+        return found
+
+    def require_no_other(self) -> None:
+        """Refuse arrays that were not expected."""
+        others = set(self.shapes) - self._expected
+        if others:
+            raise ValueError(f"unknown arrays {shown(sorted(others))}")
+
+    def take(self, name: str) -> NDArray[Any]:
+        """Return an array, unpacked."""
+        with _reading(self._file), self._archive.open(f"{name}.npy") as content:
+            found: NDArray[Any] = np.lib.format.read_array(content, allow_pickle=False)
+            return found
+
+    def text(self, name: str) -> bytes:
+        """Return an array of bytes, which is plain data as JSON."""
+        (size,) = self.expect(name, np.uint8, None)
+        if size > _LONGEST_TEXT:
+            raise ValueError(f"{name} has {size} bytes of text, more than {_LONGEST_TEXT}")
+        return self.take(name).tobytes()
+
+
+_LONGEST_TEXT = 1 << 27
+"""Bytes of names and numbers of actions: those of some 10 million states."""
 
 
 def _unreadable(file: Path, why: str) -> StateError:
@@ -307,8 +371,12 @@ def _unreadable(file: Path, why: str) -> StateError:
     )
 
 
-def _check_size(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> None:
-    """Refuse an array whose header claims another size than its entry of the archive has."""
+def _claims(
+    archive: zipfile.ZipFile, entry: zipfile.ZipInfo
+) -> tuple[tuple[int, ...], np.dtype[Any]]:
+    """Return shape and type of an array, whose header must claim the size its entry has."""
+    if entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        raise ValueError(f"{entry.filename} is packed in a way that NumPy does not pack")
     with archive.open(entry) as content:
         version = np.lib.format.read_magic(content)
         if version == (1, 0):
@@ -325,6 +393,7 @@ def _check_size(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> None:
                 f"{entry.filename} claims {claimed} bytes, "
                 f"the file has {entry.file_size - content.tell()}"
             )
+        return shape, dtype
 
 
 ASKED = 1 << 16

@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from windage.models.drifting import DriftingMDP
-from windage.models.files import spec_of
+from windage.models.files import Stored, spec_of
 from windage.models.mdp import Noise
 from windage.schedules import from_spec, is_plain
 from windage.structure.laws import Moving, Tabulated
 from windage.structure.structure import Structure
 from windage.structure.worlds import drifting
-from windage.validation import require_memory
+from windage.validation import require_memory, shown
 
 __all__ = ["Header", "arrays_of", "model_of"]
 
@@ -85,25 +85,32 @@ def _numbers(
     return None, np.concatenate([part.between(t, t) for t in times.tolist()])
 
 
-def model_of(header: Header, arrays: Arrays) -> DriftingMDP:
+def model_of(header: Header, stored: Stored) -> DriftingMDP:
     """Return the model of what was written; all of it must fit together."""
-    structure = Structure.from_dict(msgspec.json.decode(arrays.pop("structure").tobytes()))
+    structure = Structure.from_dict(msgspec.json.decode(stored.text("structure")))
     offsets = np.concatenate([[0], np.cumsum(structure.law_sizes)])
-    constant = _floats(arrays.pop("constant"), 1, offsets[-1])
+    stored.expect("constant", np.float64, int(offsets[-1]))
+    for k, part in enumerate(header.parts):
+        if any(law < 0 for law in part.laws):
+            raise ValueError(f"part {k} has the laws {shown(part.laws)}")
+        width = int(structure.law_sizes[part.laws].sum())
+        stored.expect(f"part_{k}", np.float64, _times(header, part), width)
+    if header.rewards is not None:
+        times = _times(header, header.rewards)
+        stored.expect("rewards", np.float64, times, structure.space.n_pairs)
+    stored.require_no_other()
+    constant = stored.take("constant")
     values: list[Any] = [constant[a:b] for a, b in itertools.pairwise(offsets.tolist())]
     for k, part in enumerate(header.parts):
         sizes = structure.law_sizes[part.laws]
-        rows = _floats(arrays.pop(f"part_{k}"), 2, sizes.sum())
+        rows = stored.take(f"part_{k}")
         for law, piece in zip(
             part.laws, np.split(rows, np.cumsum(sizes)[:-1], axis=1), strict=True
         ):
             values[law] = _given(piece, part.schedule)
     rewards = None
     if header.rewards is not None:
-        given = _floats(arrays.pop("rewards"), 2, structure.space.n_pairs)
-        rewards = _given(given, header.rewards.schedule)
-    if arrays:
-        raise ValueError(f"unknown arrays {sorted(arrays)}")
+        rewards = _given(stored.take("rewards"), header.rewards.schedule)
     laws: dict[str, Any] = {}
     for (f, label), value in zip(structure.laws, values, strict=True):
         name = structure.variables[f].name
@@ -123,7 +130,6 @@ def _given(rows: NDArray[np.float64], schedule: dict[str, Any] | None) -> Any:
     return rows if schedule is None else (rows, from_spec(schedule))
 
 
-def _floats(array: NDArray[Any], dims: int, width: int) -> NDArray[np.float64]:
-    if array.dtype != np.float64 or array.ndim != dims or array.shape[-1] != width:
-        raise ValueError(f"numbers of shape {array.shape} and type {array.dtype}")
-    return array
+def _times(header: Header, part: _Part) -> int | None:
+    """Return how many rows a part has: one a time, or any number of bases of a schedule."""
+    return header.horizon if part.schedule is None else None

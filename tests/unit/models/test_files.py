@@ -11,6 +11,7 @@ import pytest
 import windage as wd
 from tests.drifting import BUILDERS, MODELS, SPACE, T, as_arrays
 from windage.errors import InputError, ModelError, StateError, WindageError
+from windage.models import files
 
 
 @pytest.mark.parametrize("name", BUILDERS)
@@ -163,7 +164,7 @@ def test_another_format_is_refused_whatever_else_it_holds(tmp_path, version, mes
         (lambda header: header | {"actions": [2, 3]}, "transitions of shape"),
         (lambda header: header | {"actions": [1, 1, 1, 1, 1, 1]}, "transitions of shape"),
         (lambda header: header | {"state_names": ["a"]}, "1 names for 3 states"),
-        (lambda header: header | {"sparse": True}, "unknown arrays"),
+        (lambda header: header | {"sparse": True}, r"rewards of shape .* not of shape \(0, 6\)"),
         (lambda header: header | {"kernel_schedule": {"kind": "Waltz"}}, "no known schedule"),
         (
             lambda header: header | {"kernel_schedule": {"kind": "Cosine", "cycles": "x"}},
@@ -218,6 +219,9 @@ SPARSE = {
     "no rows": drop("rows_1"),
     "a gap": drop("rows_0", "states_0", "probabilities_0"),
     "a row less": put("rows_0", lambda a: a["rows_0"][:-1]),
+    "more states than cells": lambda a: (
+        a | {name: np.zeros(10**5, a[name].dtype) for name in ("states_0", "probabilities_0")}
+    ),
     "rows that end below 0": put("rows_0", lambda a: last(a["rows_0"], -100)),
     "rows that end early": put("rows_0", lambda a: last(a["rows_0"], a["rows_0"][-1] - 1)),
     "rows that end late": put("rows_0", lambda a: last(a["rows_0"], a["rows_0"][-1] + 1)),
@@ -385,3 +389,74 @@ def test_horizons_of_still_models_are_checked(tmp_path, horizon):
     np.savez(tmp_path / "still.npz", r=r[0], p=p[0], actions=[2, 1, 3], horizon=horizon)
     with pytest.raises(ModelError, match="horizon: .* is not an integer"):
         wd.load(tmp_path / "still.npz")
+
+
+def bomb(path, **shapes):
+    """Write an archive of zeros: a few kilobytes that unpack to all that the shapes claim."""
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, shape in shapes.items():
+            content = bytes(8 * int(np.prod(shape, dtype=np.int64)))
+            archive.writestr(f"{name}.npy", npy(str(tuple(shape)), content))
+
+
+@pytest.mark.parametrize(
+    ("shapes", "message"),
+    [
+        ({"r": (9, 2, 2), "p": (3000, 1000)}, r"shapes \(9, 2, 2\) and \(3000, 1000\) do not fit"),
+        ({"r": (2, 2), "p": (2, 2, 10**6)}, "1000000 next states for 2 states"),
+        ({"r": (10**6, 2), "p": (2, 2, 2)}, r"shapes \(1000000, 2\) and \(2, 2, 2\) do not fit"),
+        ({"r": (2, 2), "p": (2, 2, 2), "actions": (10**6,)}, r"actions: has shape \(1000000,\)"),
+        ({"r": (2, 2), "p": (2, 2, 2), "horizon": (10**6,)}, r"horizon: .*shape \(1000000,\)"),
+    ],
+)
+def test_shapes_that_do_not_fit_are_refused_before_anything_is_unpacked(
+    tmp_path, shapes, message, monkeypatch
+):
+    bomb(tmp_path / "bomb.npz", **shapes)
+    monkeypatch.setattr(np.lib.format, "read_array", None)
+    with pytest.raises(ModelError, match=message):
+        wd.load(tmp_path / "bomb.npz")
+
+
+@pytest.mark.parametrize("name", ["dense", "sparse", "structured"])
+def test_own_files_whose_shapes_do_not_fit_are_refused_before_they_are_unpacked(
+    tmp_path, name, monkeypatch
+):
+    """Of each array but the texts in turn: a million rows of zeros where a few were written."""
+    path = tmp_path / "model.npz"
+    if name == "structured":
+        wd.envs.make("inventory", horizon=50).save(path)
+    else:
+        BUILDERS["sparse function" if name == "sparse" else "knots"]().save(path)
+    with np.load(path) as content:
+        arrays = dict(content)
+    unpacked, read = [], np.lib.format.read_array
+
+    def watched(content, **options):
+        unpacked.append(content.name)
+        return read(content, **options)
+
+    texts = {"header", "structure"}
+    for one in sorted(set(arrays) - texts, key=lambda name: (name[-1] != "0", name))[:4]:
+        zeros = np.zeros((10**6, *arrays[one].shape), arrays[one].dtype)
+        np.savez_compressed(path, **arrays | {one: zeros[: 10**6 // zeros[0].size]})
+        with monkeypatch.context() as patch:
+            patch.setattr(np.lib.format, "read_array", watched)
+            with pytest.raises(StateError, match=rf"{one} of shape .* not of shape"):
+                wd.load(path)
+    assert set(unpacked) <= {f"{text}.npy" for text in texts}
+
+
+def test_a_header_of_gigabytes_is_not_unpacked(tmp_path, monkeypatch):
+    path = tmp_path / "model.npz"
+    np.savez_compressed(path, header=np.full(1000, 32, np.uint8))
+    monkeypatch.setattr(files, "_LONGEST_TEXT", 999)
+    with pytest.raises(StateError, match="header has 1000 bytes of text, more than 999"):
+        wd.load(path)
+
+
+def test_archives_that_numpy_does_not_write(tmp_path):
+    with zipfile.ZipFile(tmp_path / "x.npz", "w", zipfile.ZIP_LZMA) as archive:
+        archive.writestr("r.npy", npy("(1,)", bytes(8)))
+    with pytest.raises(StateError, match="packed in a way that NumPy does not pack"):
+        wd.load(tmp_path / "x.npz")
