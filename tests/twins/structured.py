@@ -30,7 +30,7 @@ class Twin:
 
     def __init__(
         self, pairs, laws, sizes, land, g, horizon, seed, low, high, always=(),
-        stream="multi-scale", c=0.65, alpha=2e-3, m=32.0, mu=0.5, h=1,
+        stream="multi-scale", c=0.65, alpha=2e-3, m=32.0, mu=0.5, h=4,
     ):  # fmt: skip
         self.pairs, self.laws_at, self.sizes, self.land, self.g = pairs, laws, sizes, land, g
         self.T, self.c, self.alpha, self.m, self.mu, self.h = horizon, c, alpha, m, mu, h

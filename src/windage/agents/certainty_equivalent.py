@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 from windage.agents.multiscale.agent import ALONE, OneWindow
 from windage.agents.multiscale.learner import Constants
 from windage.agents.multiscale.multiscale import MultiScale
+from windage.agents.multiscale.structured import pace_of
 from windage.errors import InputError
 from windage.spaces import StateActions, as_space
 from windage.structure import Structure
@@ -76,5 +77,6 @@ class CertaintyEquivalent(OneWindow, MultiScale):
 
     @property
     def constants(self) -> Constants:  # type: ignore[override]
-        """Those of `MultiScale` with one window and its own bonus."""
-        return replace(Constants(), exploration=self.bonus, weighing=ALONE)
+        """Those of `MultiScale` with one window and its own bonus; it optimises every step."""
+        pace = None if self.structure is None else pace_of(self.structure, 1)
+        return replace(Constants(), exploration=self.bonus, pace=pace, weighing=ALONE)

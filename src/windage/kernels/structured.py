@@ -399,6 +399,7 @@ def _multiply(estimate, p):
 def _hope(estimate):
     """Add what may be better than is known."""
     known, payback = estimate.known, payback_factor(estimate)
+    learned = known.reward.size == 0
     for s in range(estimate.u.size):
         first, last = estimate.offsets[s], estimate.offsets[s + 1]
         mass, mass_r, n = 0.0, 0.0, 0
@@ -408,20 +409,24 @@ def _hope(estimate):
                 mass += least
                 n += 1
             mass_r += estimate.pairs[p]["r_mass"]
+        if n == 0 and not learned:
+            continue
+        mass *= payback / max(1, n)
         mass_r *= payback / (last - first)
         for p in range(first, last):
             pair = estimate.pairs[p]
             c = estimate.exploration * pair["factor"]
-            total = 0.0
-            if known.reward.size == 0:
+            total, mean, spread = 0.0, 0.0, False
+            if learned:
                 q, m = pair["mean"], pair["r_mass"]
                 b = wilson(q, q * (1.0 - q), c * c * math.log(1.0 + mass_r / m), m + 1.0)
                 total += b * b
             for f in range(known.law_of.shape[1]):
                 if known.hoped[p, f]:
+                    if not spread:
+                        mean, spread = _spread_value(estimate, p), True
                     m = estimate.laws[known.law_of[p, f]]["mass"]
-                    v = c * c * math.log(1.0 + payback * (mass / n) / m)
-                    b = _better(estimate, p, f, v, m + 1.0)
+                    b = _better(estimate, p, f, mean, c * c * math.log(1.0 + mass / m), m + 1.0)
                     total += b * b
             pair["bonus"] = math.sqrt(total)
             pair["reward"] = pair["mean"] + pair["bonus"]
@@ -438,11 +443,29 @@ def _least_mass(estimate, p):
 
 
 @inlined
-def _better(estimate, p, f, v, m):
+def _spread_value(estimate, p):
+    """Write what each joint outcome of a pair adds to its value, and return their sum."""
+    known, joint, total = estimate.known, estimate.joint, 0.0
+    _multiply(estimate, p)
+    start = np.uint64(known.first[p])
+    paid = known.reward.size > 0
+    for i in range(np.uint64(known.first[p + 1] - known.first[p])):
+        at = start + i
+        value = estimate.u[np.uint64(known.next_state[at])]
+        if paid:
+            value += known.reward[at]
+        joint[i] *= value
+        total += joint[i]
+    return total
+
+
+@inlined
+def _better(estimate, p, f, mean, v, m):
     """Return how much better than on average a pair may be, for all that is known of one law."""
-    known, worth = estimate.known, estimate.worth
+    known, joint, worth = estimate.known, estimate.joint, estimate.worth
     law = known.law_of[p, f]
-    first, size = known.outcomes[law], known.outcomes[law + 1] - known.outcomes[law]
+    first = np.uint64(known.outcomes[law])
+    size = np.uint64(known.outcomes[law + 1]) - first
     stride = 1  # joint outcomes between one outcome of it and the next
     for g in range(f + 1, known.law_of.shape[1]):
         other = known.law_of[p, g]
@@ -450,25 +473,23 @@ def _better(estimate, p, f, v, m):
             stride *= known.outcomes[other + 1] - known.outcomes[other]
     for o in range(size):
         worth[o] = 0.0
-    _multiply(estimate, p)
-    start = known.first[p]
-    for i in range(known.first[p + 1] - start):
-        value = estimate.u[known.next_state[start + i]]
-        if known.reward.size > 0:
-            value += known.reward[start + i]
-        worth[(i // stride) % size] += estimate.joint[i] * value
-    low, high, mean, square = np.inf, -np.inf, 0.0, 0.0
+    i, n = np.uint64(0), np.uint64(known.first[p + 1] - known.first[p])
+    while i < n:
+        for o in range(size):
+            part = 0.0
+            for _ in range(np.uint64(stride)):
+                part += joint[i]
+                i += np.uint64(1)
+            worth[o] += part
+    low, high, square = np.inf, -np.inf, 0.0
     for o in range(size):
         q = estimate.q[first + o]
-        worth[o] /= q
-        low, high = min(low, worth[o]), max(high, worth[o])
-        mean += q * worth[o]
-    if high <= low:
-        return 0.0
-    for o in range(size):
-        off = worth[o] - mean
-        square += estimate.q[first + o] * off * off
+        value = worth[o] / q
+        low, high = min(low, value), max(high, value)
+        square += q * (value - mean) * (value - mean)
     span = high - low
+    if span <= 0.0:
+        return 0.0
     b = span * wilson((mean - low) / span, square / (span * span), v, m)
     return min(b, max(0.0, high - mean))
 

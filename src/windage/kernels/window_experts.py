@@ -344,13 +344,15 @@ def count_step(experts, cells, pair, reward):
     """`count` for a step with several samples, of the laws of these cells, or none."""
     p, taken, K = np.uint64(pair), experts.clock[0]["taken"], experts.windows.size
     mask, learned = np.uint64(experts.ring.size - 1), experts.tried.shape[0] > 0
-    for k in range(np.uint64(K)):
-        for f in range(cells.size):
-            if cells[f] != NONE:
-                c = np.uint64(cells[f])
+    for f in range(cells.size):
+        if cells[f] != NONE:
+            c = np.uint64(cells[f])
+            law = np.uint64(experts.cells.law[c])
+            for k in range(np.uint64(K)):
                 experts.cells.counts[c, k] += 1
-                experts.visits[np.uint64(experts.cells.law[c]), k] += 1.0
-        if learned:
+                experts.visits[law, k] += 1.0
+    if learned:
+        for k in range(np.uint64(K)):
             experts.tried[p, k] += 1.0
             experts.sums[p, k] += reward
     for k in range(np.uint64(K - 1)):

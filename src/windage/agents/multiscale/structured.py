@@ -22,10 +22,10 @@ from windage.validation import as_choice, require_memory, shown
 if TYPE_CHECKING:
     from windage.kernels.structured import Known, StructuredEstimate
 
-__all__ = ["StructuredState", "as_structure", "law_windows", "outcomes_shown"]
+__all__ = ["StructuredState", "as_structure", "law_windows", "outcomes_shown", "pace_of"]
 
 _SHORTEST = 8  # the shortest window: a law needs fewer samples than a pair for each of its rows
-_QUICK = 1000  # joint outcomes for which a plan is as cheap as a step or two
+_LASTS = 4  # steps a plan lasts: planning every step costs more and is no better
 _JOINT = 1 << 15  # joint outcomes that may be gone through in a step, on average
 
 
@@ -56,6 +56,11 @@ def law_windows(horizon: int, base: int = 2) -> list[int]:
     step = base.bit_length() - 1
     powers = [1 << i for i in range(3, horizon.bit_length() + 1, step) if 1 << i < horizon]
     return [*powers, horizon]
+
+
+def pace_of(structure: Structure, least: int) -> int:
+    """Return how many steps a plan lasts, so that it costs a step no more than it should."""
+    return max(least, structure.next_state.size // _JOINT)
 
 
 class StructuredState(MultiScaleState):
@@ -126,9 +131,9 @@ class StructuredState(MultiScaleState):
         return estimate
 
     def _pace(self, horizon: int) -> int:
-        """Return how many steps a plan lasts: a law is learned fast, and a plan costs its table."""
-        joint = self.structure.next_state.size
-        return max(1, min(4, joint // _QUICK) if horizon <= 1000 else 4, joint // _JOINT)
+        """Return how many steps a plan lasts, if the constants do not say."""
+        del horizon
+        return pace_of(self.structure, _LASTS)
 
     def _use_experts(self) -> None:
         estimate = self.kernel.estimate._replace(experts=self.experts.kernel)
