@@ -160,15 +160,12 @@ def _print_fleet(report: Status) -> None:
     say(f"{report.path}: {len(report.agents):,} agents, {report.events:,} events")
     cells = [
         [agent.name, f"{agent.decisions:,}", f"{agent.learned:,}", agent.pending or "-",
-         _mean(agent.recent_mean), _mean(agent.gain), str(len(agent.alarms)), agent.trouble]
+         _mean(agent.recent_mean), str(len(agent.alarms)), agent.trouble]
         for agent in report.agents[:_SHOWN]
     ]  # fmt: skip
-    print_table(
-        ["agent", "decisions", "learned", "waiting", "recent mean", "optimistic", "alarms", ""],
-        cells,
-    )
-    if len(report.agents) > _SHOWN:
-        say(f"and {len(report.agents) - _SHOWN:,} more; --name shows one")
+    print_table(["agent", "decisions", "learned", "waiting", "recent mean", "alarms", ""], cells)
+    more = len(report.agents) - _SHOWN
+    say(f"and {more:,} more; " * (more > 0) + "--name shows one, with its optimistic gain")
 
 
 def _waiting(agent: AgentStatus) -> str:

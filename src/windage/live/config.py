@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -18,6 +19,7 @@ from numpy.typing import NDArray
 
 from windage import agents
 from windage.agents import Agent, Doubling
+from windage.agents.state import unpack
 from windage.errors import InputError, JournalError, WindageError
 from windage.live.schema import UnknownAgentError
 from windage.spaces import StateActions
@@ -241,6 +243,11 @@ class SavedAgent(msgspec.Struct, frozen=True, omit_defaults=True):
     configuration: dict[str, Any]
     state: str | None = None
 
+    @property
+    def t(self) -> int:
+        """The time of its next decision."""
+        return 1 if self.state is None else int(unpack(base64.b64decode(self.state)).values["t"])
+
     def revive(self, kind: type[Agent] | None, maker: AgentMaker) -> Agent:
         """Return the agent again; `kind` is its class, if it is one of the user's own."""
         if self.agent == Doubling.id:
@@ -261,9 +268,9 @@ class Created(msgspec.Struct, frozen=True, tag="created"):
     reward_range: tuple[float, float] | None
     direction: str
 
-    def units(self, agent: Agent) -> Units:
-        """Return the units of its rewards."""
-        return as_units(self.reward_range, self.direction, agent.reward_range)
+    def units(self, declared: tuple[float, float] | None) -> Units:
+        """Return the units of its rewards, for an agent with its own range of rewards, or none."""
+        return as_units(self.reward_range, self.direction, declared)
 
 
 class Switched(msgspec.Struct, frozen=True, tag="switched"):
@@ -320,9 +327,9 @@ class AgentMaker:
             self._kinds[horizon] = type(self._make(horizon))
         return self._saved[horizon].revive(self._kinds.get(horizon), self)
 
-    def first(self) -> SavedAgent:
-        """Return the first agent that was made."""
-        return next(iter(self._saved.values()))
+    def last(self) -> SavedAgent:
+        """Return the last agent that was made."""
+        return next(reversed(self._saved.values()))
 
     def restore(self, event: Made) -> None:
         """Take over an agent from the journal."""
@@ -344,6 +351,8 @@ def class_of(id: str) -> type[Agent]:  # noqa: A002
 
     A journal is data: it names no modules to import.
     """
+    with suppress(InputError):
+        return agents.get(id)  # without a look at all installed packages
     if ":" in id or id not in agents.names():
         raise UnknownAgentError(
             f"its agent {shown(id)} is of a class that is not known here",

@@ -106,10 +106,17 @@ class AgentRecord:
 
     def space(self) -> StateActions:
         """Return its states and actions, without making the agent."""
-        configuration = self.created.saved.configuration
-        if "space" not in configuration:
-            configuration = self.maker.first().configuration
-        return StateActions(**configuration["space"])
+        return StateActions(**self.acting.configuration["space"])
+
+    @property
+    def acting(self) -> SavedAgent:
+        """The agent that acts: of a `Doubling`, the last one it made."""
+        return self.maker.last() if self.saved.agent == Doubling.id else self.saved
+
+    @property
+    def units(self) -> Units:
+        """The units of its rewards."""
+        return self.created.units(self.acting.configuration.get("reward_range"))
 
 
 class History(NamedTuple):
@@ -122,10 +129,15 @@ class History(NamedTuple):
     rewards: NDArray[np.float64]
     next_states: NDArray[np.int64]
     learned: NDArray[np.bool_]
-    ended: NDArray[np.bool_]
-    """Whether the outcome is known or was given up."""
+    expired: NDArray[np.bool_]
+    """Whether the outcome was given up; it may have come later."""
     observed_at: NDArray[np.int64]
     """The number of the event that holds the outcome; 0 if none does."""
+
+    @property
+    def ended(self) -> NDArray[np.bool_]:
+        """Whether the outcome is known or was given up."""
+        return self.expired | (self.observed_at > 0)
 
     def steps(self, space: StateActions, units: Units) -> Steps:
         """Return the steps for replay; the last one may not have ended."""
@@ -229,15 +241,14 @@ def history(
         rewards=np.zeros(ids.size),
         next_states=np.zeros(ids.size, np.int64),
         learned=np.full(ids.size, False),
-        ended=np.full(ids.size, False),
+        expired=np.full(ids.size, False),
         observed_at=np.zeros(ids.size, np.int64),
     )
     outcomes = np.searchsorted(ids, observed["step"])
     past.actions[outcomes], past.rewards[outcomes] = observed["action"], observed["reward"]
     past.next_states[outcomes], past.observed_at[outcomes] = observed["state"], observed["n"]
     past.learned[outcomes] = observed["used"]
-    past.ended[outcomes] = True
-    past.ended[np.searchsorted(ids, expired["step"])] = True
+    past.expired[np.searchsorted(ids, expired["step"])] = True
     return past
 
 
@@ -271,7 +282,7 @@ def agent_at(
             break
     if agent is None:
         agent = initial_agent(journal, record, kind)
-    units = record.created.units(agent)
+    units = record.units
     return _replayed(agent, units, history(journal, record.agent, since, last, through))
 
 
@@ -286,7 +297,7 @@ def initial_agent(journal: Journal, record: AgentRecord, kind: type[Agent] | Non
     agent = record.revive(kind)
     if record.switched and record.switched.carried > 0:
         past = history(journal, record.agent, 0, record.n)
-        preload(agent, past, record.created.units(agent), record.switched.carried)
+        preload(agent, past, record.units, record.switched.carried)
     return agent
 
 

@@ -125,7 +125,7 @@ def _check_agent(journal: Journal, record: AgentRecord, report: Verification) ->
     if record.switched is not None:
         past = past.select(past.ids > record.n)
     agent = initial_agent(journal, record)
-    steps = past.steps(agent.space, record.created.units(agent))
+    steps = past.steps(agent.space, record.units)
     ended = int(past.ended.sum()) if past.ids.size else 0
     snapshots = journal.all(  # those of an agent before a switch are never used again
         "SELECT step, n, chain, state FROM snapshots WHERE agent = ? AND step >= ? ORDER BY step",
@@ -226,7 +226,7 @@ def rehearse(journal: Journal, record: AgentRecord, live: LiveAgent, agent: Agen
             fix="keep those of the journal, or start another",
         )
     past = history(journal, record.agent, 0, journal.n)
-    units = record.created.units(agent)
+    units = record.created.units(agent.reward_range)
     carried = _samples_carried(agent, past) if saved.state is None else 0
     successor = saved.revive(type(agent), record.maker)
     preload(successor, past, units, carried)
@@ -265,7 +265,7 @@ def _episode(agent: Agent, record: AgentRecord) -> tuple[float | None, float | N
     episode: Any = getattr(agent, "episode", None)
     if episode is None:
         return None, None
-    units = record.created.units(agent)
+    units = record.created.units(agent.reward_range)
     return units.optimistic(float(episode.gain)), float(episode.vacuous)
 
 

@@ -25,11 +25,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betaln, xlog1py, xlogy
 
-from windage.agents import Agent, Doubling
 from windage.agents.episodes import Planner
 from windage.atomic_io import write_whole
+from windage.confidence.radii import Radii
 from windage.errors import WindageError
-from windage.live.config import Units
+from windage.live.config import Units, class_of
 from windage.live.history import (
     AgentRecord,
     History,
@@ -56,7 +56,6 @@ __all__ = [
     "drift_alarms",
     "export",
     "performance",
-    "recent_samples",
     "status",
     "timestamp",
     "to_frame",
@@ -104,55 +103,60 @@ class Alarm:
         )
 
 
-def recent_samples(agent: Agent, samples: int) -> int:
-    """Return how many samples count as recent: the agent's window, at most half of all."""
-    acting = agent.runner if isinstance(agent, Doubling) and agent.runner else agent
-    window = getattr(acting, "window", None)
-    return min(window, samples // 2) if isinstance(window, int) else samples // 2
-
-
 def drift_alarms(past: History, space: StateActions, units: Units, recent: int) -> list[Alarm]:
     """Return the pairs whose last outcomes differ from those before by more than chance."""
     learned = past.select(past.learned)
     pairs = space.offsets[learned.states] + learned.actions
     low, high = units.agent_range
     rewards = (units.to_agent(learned.rewards) - low) / (high - low)
-    bounded = bool(((rewards >= 0.0) & (rewards <= 1.0)).all())  # else the test is not valid
+    if not ((rewards >= 0.0) & (rewards <= 1.0)).all():
+        rewards = np.zeros(rewards.size)  # no coins: their test would not be valid
     start, middle = max(pairs.size - 2 * recent, 0), pairs.size - recent
-    threshold = math.log(space.n_pairs * (space.n_states + 1) / DELTA)
+    parts = slice(start, middle), slice(middle, None)
+    samples = np.stack([np.bincount(pairs[part], minlength=space.n_pairs) for part in parts])
+
+    # a coin for each pair's reward, and for each next state that a pair has led to
+    n_coins = 1 + space.n_states
+    landed = pairs[start:] * n_coins + learned.next_states[start:]
+    paid = pairs[start:] * n_coins + space.n_states
+    known, coin = np.unique(np.concatenate([landed, paid]), return_inverse=True)
+    is_new = np.tile(np.arange(start, pairs.size) >= middle, 2)
+    heads = np.concatenate([np.ones(landed.size), rewards[start:]])
+    sums: NDArray[np.float64] = np.stack([
+        np.bincount(coin[part], heads[part], minlength=known.size) for part in (~is_new, is_new)
+    ])  # fmt: skip
+    pair_of, after = known // n_coins, known % n_coins
+    n, m = samples[:, pair_of]
+    evidence = np.where((n > 0) & (m > 0), _evidence(sums, n, m), -np.inf)
+    threshold = math.log(space.n_pairs * n_coins / DELTA)
 
     alarms = []
-    for pair in np.unique(pairs[middle:]).tolist():
-        visits = pairs == pair
-        old = np.flatnonzero(visits[start:middle]) + start
-        new = np.flatnonzero(visits[middle:]) + middle
-        if old.size == 0:
-            continue
+    for pair in np.unique(pair_of[evidence > threshold]).tolist():
         s, a = int(space.state_of[pair]), int(space.action_of[pair])
         names = space.state_name(s), space.action_name(s, a)
-        samples = (int(old.size), int(new.size))
-        sums = np.array([[rewards[old].sum()], [rewards[new].sum()]])
-        if bounded and (_evidence(sums, old.size, new.size) > threshold).any():
-            before, now = float(learned.rewards[old].mean()), float(learned.rewards[new].mean())
-            size = abs(now - before)
-            alarms.append(Alarm(pair, *names, units.word, before, now, size, samples))
-        counts = np.stack(
-            [np.bincount(learned.next_states[i], minlength=space.n_states) for i in (old, new)]
-        ).astype(np.float64)
-        evidence = _evidence(counts, old.size, new.size)
-        if (evidence > threshold).any():
-            rows = counts / [[old.size], [new.size]]
-            s_next = int(np.argmax(evidence))
-            before, now = float(rows[0][s_next]), float(rows[1][s_next])
-            size = float(np.abs(rows[0] - rows[1]).sum())
-            alarms.append(Alarm(pair, *names, space.state_name(s_next), before, now, size, samples))
+        counted = (int(samples[0, pair]), int(samples[1, pair]))
+        first, last = np.searchsorted(pair_of, [pair, pair + 1]).tolist()
+        if evidence[last - 1] > threshold:  # its reward's coin comes last
+            before, now = (float(learned.rewards[p][pairs[p] == pair].mean()) for p in parts)
+            change = abs(now - before)
+            alarms.append(Alarm(pair, *names, units.word, before, now, change, counted))
+        best = int(np.argmax(evidence[first : last - 1]))
+        if evidence[first + best] > threshold:
+            rows = sums[:, first : last - 1] / np.reshape(counted, (2, 1))
+            before, now = rows[:, best].tolist()
+            to = space.state_name(int(after[first + best]))
+            change = float(np.abs(rows[0] - rows[1]).sum())
+            alarms.append(Alarm(pair, *names, to, before, now, change, counted))
     return sorted(alarms, key=lambda alarm: -alarm.size)
 
 
-def _evidence(sums: NDArray[np.float64], old: int, new: int) -> NDArray[np.float64]:
+def _evidence(
+    sums: NDArray[np.float64], old: NDArray[np.int64], new: NDArray[np.int64]
+) -> NDArray[np.float64]:
     """Return the evidence, column by column, that two segments are not of the same coin.
 
-    >>> np.exp(_evidence(np.array([[1.0], [1.0]]), 1, 1)).round(9).tolist()  # 1/2 * 1/2 / 1
+    >>> one = np.array([1])
+    >>> np.exp(_evidence(np.array([[1.0], [1.0]]), one, one)).round(9).tolist()  # 1/2 * 1/2 / 1
     [0.25]
     """
     total, n = sums.sum(axis=0), old + new
@@ -161,7 +165,7 @@ def _evidence(sums: NDArray[np.float64], old: int, new: int) -> NDArray[np.float
     return np.asarray(_kt(sums[0], old) + _kt(sums[1], new) - one_coin)
 
 
-def _kt(sums: NDArray[np.float64], n: int) -> NDArray[np.float64]:
+def _kt(sums: NDArray[np.float64], n: NDArray[np.int64]) -> NDArray[np.float64]:
     """Return the log-probability of outcomes under a coin drawn from Beta(1/2, 1/2)."""
     return np.asarray(betaln(0.5 + sums, 0.5 + n - sums) - betaln(0.5, 0.5))
 
@@ -189,10 +193,9 @@ class AgentStatus:
         The decision that waits, in words, and since when.
     mean, recent_mean, recent
         Mean reward of all, and of the last `recent` outcomes.
-    gain
-        The optimistic gain of its episode.
-    vacuous
-        Share of pairs of whose transitions it knows nothing.
+    gain, vacuous
+        The optimistic gain of its episode, and the share of pairs of whose transitions it knows
+        nothing; None of agents that do not plan, and of several that are looked at together.
     alarms
         Pairs whose outcomes have changed.
     trouble
@@ -238,9 +241,9 @@ class Status:
 
 
 def status(path: str | Path, name: str | None = None) -> Status:
-    """Return the status of the agents of a journal; its program is not disturbed.
+    """Return the status of the agents of a journal, or of one; its program is not disturbed.
 
-    With a name only this one, which saves reading the others.
+    Of several, all is told from events. Of one, the agent itself is read, for its optimistic gain.
     """
     with Journal(path) as journal:
         records = agent_records(journal)
@@ -253,7 +256,7 @@ def status(path: str | Path, name: str | None = None) -> Status:
             first=timestamp(ends[0].at),
             last=timestamp(ends[-1].at),
             writer=writer_of(journal.path),
-            agents=tuple(_agent_status(journal, record) for record in chosen),
+            agents=tuple(_agent_status(journal, one, is_alone=len(chosen) == 1) for one in chosen),
         )
 
 
@@ -270,43 +273,34 @@ def _utc(at: int) -> datetime:
     return datetime.fromtimestamp(at / 1e6, UTC)
 
 
-def _agent_status(journal: Journal, record: AgentRecord) -> AgentStatus:
-    agent, trouble = None, ""
-    past = history(journal, record.agent, 0, journal.n)
+def _agent_status(journal: Journal, record: AgentRecord, *, is_alone: bool) -> AgentStatus:
+    episode, trouble = None, ""
     try:
-        agent = agent_at(journal, record).agent
+        if is_alone:
+            episode = getattr(agent_at(journal, record).agent, "episode", None)
+        else:
+            class_of(record.acting.agent)
     except WindageError as err:
         trouble = str(err)
-    counts = dict(
-        journal.all("SELECT kind, count(*) FROM events WHERE agent = ? GROUP BY kind", record.agent)
-    )
-    learned, observed = int(past.learned.sum()), counts.get(OBSERVED, 0)
-    ((late,),) = journal.all(
-        "SELECT count(*) FROM events AS outcome JOIN events AS expiry "
-        "ON expiry.agent = outcome.agent AND expiry.step = outcome.step AND expiry.kind = ? "
-        "WHERE outcome.agent = ? AND outcome.kind = ? AND outcome.used = 1",
-        EXPIRED, record.agent, OBSERVED,
-    )  # fmt: skip
+    past = history(journal, record.agent, 0, journal.n)
+    configuration, space, units = record.acting.configuration, record.space(), record.units
     rewards = past.rewards[past.learned]
-    recent = recent_samples(agent, rewards.size) if agent is not None else rewards.size // 2
-    units = record.created.units(agent) if agent is not None else None
-    episode: Any = getattr(agent, "episode", None)
-    pending, since = _pending(journal, past, agent)
+    learned = rewards.size
+    window = configuration.get("window")
+    recent = min(window, learned // 2) if isinstance(window, int) else learned // 2
+    pending, since = _pending(journal, past, space)
     rejected, by_fallback, is_capped = _remarks(journal, record.agent)
-    alarms: list[Alarm] = []
-    if agent is not None and units is not None and recent:
-        alarms = drift_alarms(past, agent.space, units, recent)
     return AgentStatus(
         name=record.created.name,
         agent=record.saved.agent,
-        settings=_settings(agent) if agent is not None else {},
+        settings=_settings(configuration),
         direction=record.created.direction,
-        t=agent.t if agent is not None else learned + 1,
-        decisions=counts.get(DECIDED, 0),
+        t=record.saved.t + int(past.learned[past.ids > record.n].sum()),
+        decisions=past.ids.size,
         learned=learned,
-        given_up=counts.get(EXPIRED, 0) - late,
-        late=late,
-        unused=observed - learned,
+        given_up=int((past.expired & ~past.learned).sum()),
+        late=int((past.expired & past.learned).sum()),
+        unused=int(((past.observed_at > 0) & ~past.learned).sum()),
         overridden=int((past.learned & (past.actions != past.advised)).sum()),
         rejected=rejected,
         by_fallback=by_fallback,
@@ -316,34 +310,26 @@ def _agent_status(journal: Journal, record: AgentRecord) -> AgentStatus:
         mean=float(rewards.mean()) if rewards.size else None,
         recent_mean=float(rewards[-recent:].mean()) if recent else None,
         recent=recent,
-        gain=units.optimistic(float(episode.gain)) if units and episode is not None else None,
+        gain=units.optimistic(float(episode.gain)) if episode is not None else None,
         vacuous=float(episode.vacuous) if episode is not None else None,
-        alarms=tuple(alarms),
+        alarms=tuple(drift_alarms(past, space, units, recent) if recent else ()),
         trouble=trouble,
     )
 
 
-def _settings(agent: Agent) -> dict[str, Any]:
-    acting = agent.runner if isinstance(agent, Doubling) and agent.runner else agent
-    settings = {}
-    for name in _SETTINGS:
-        value = getattr(acting, name, None)
-        value = getattr(value, "label", value)
-        if isinstance(value, (int, float, str)):
-            settings[name] = value
-    return settings
+def _settings(configuration: dict[str, Any]) -> dict[str, Any]:
+    found = {name: configuration.get(name) for name in _SETTINGS}
+    if isinstance(found["radii"], dict):
+        found["radii"] = Radii.from_spec(found["radii"]).label
+    return {name: value for name, value in found.items() if isinstance(value, (int, float, str))}
 
 
-def _pending(journal: Journal, past: History, agent: Agent | None) -> tuple[str, str]:
+def _pending(journal: Journal, past: History, space: StateActions) -> tuple[str, str]:
     if past.ids.size == 0 or past.ended[-1]:
         return "", ""
     number, s, a = int(past.ids[-1]), int(past.states[-1]), int(past.advised[-1])
     (event,) = journal.events("n = ?", number)
-    words = (
-        f"{agent.space.action_name(s, a)} in {agent.space.state_name(s)}"
-        if agent is not None
-        else f"action {a} in state {s}"
-    )
+    words = f"{space.action_name(s, a)} in {space.state_name(s)}"
     return f"decision {number}: {words}", timestamp(event.at)
 
 
@@ -402,7 +388,7 @@ def performance(path: str | Path, name: str | None = None) -> Performance:
         record = named_record(agent_records(journal), name)
         past = history(journal, record.agent, 0, journal.n)
         agent = initial_agent(journal, record)
-    units = record.created.units(agent)
+    units = record.units
     recent = past.select(past.ids > record.n)
     ended = int(recent.ended.sum())
     agent.replay(recent.steps(agent.space, units).part(0, ended))

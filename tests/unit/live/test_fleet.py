@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 
 import windage as wd
@@ -102,3 +104,41 @@ def test_a_journal_of_several_agents_asks_for_a_name(path):
     for look in (wd.live.explain, wd.live.views.performance):
         with pytest.raises(wd.InputError, match=r"holds 7 agents.*--name\): 'shop 0', .*'shop 4',"):
             look(path)
+
+
+def test_the_status_of_a_fleet_is_told_from_its_events(path, monkeypatch):
+    """No agent is restored, and an agent costs the same few queries however long its history."""
+    from windage.agents import Agent
+    from windage.live import views
+    from windage.live.journal import Journal
+
+    fleet_of = {name: swucrl(seed=i, window=20) for i, name in enumerate("abc")}
+    alone = path.with_name("alone.journal")
+    with wd.live.open(path, fleet_of, missing="skip") as fleet:
+        for name, steps in zip(fleet, (70, 3, 0), strict=True):
+            _, s = loop(fleet[name], steps)
+        fleet["b"].decide(s)
+        fleet["b"].decide(s)
+    with wd.live.open(alone, fleet_of["a"]) as live:
+        loop(live, 70)
+    singles = [wd.live.status(path, name).agents[0] for name in "abc"]
+    assert singles[0].gain == wd.live.status(alone).agents[0].gain
+    queries, all_ = [], Journal.all
+
+    def counted(self, query, *values):
+        queries.append(query)
+        return all_(self, query, *values)
+
+    monkeypatch.setattr(Journal, "all", counted)
+    for name in ("remade", "from_state", "replay"):
+        monkeypatch.delattr(Agent, name)
+    monkeypatch.delattr(views, "agent_at")
+    found = wd.live.status(path).agents
+    assert len(queries) <= 3 + 5 * len(found)
+    for one, single in zip(found, singles, strict=True):
+        assert one == dataclasses.replace(single, gain=None, vacuous=None)
+    assert [one.t for one in found] == [71, 4, 1]
+    assert [one.given_up for one in found] == [0, 1, 0]
+    assert found[0].settings == {
+        "window": 20, "widening": 0.05, "radii": "laplace", "ties": "random", "horizon": 100_000,
+    }  # fmt: skip
