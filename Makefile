@@ -2,6 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 PYTEST := $(BIN)/python -m pytest -n auto --dist worksteal
+export PYTHONDONTWRITEBYTECODE := # keep bytecode: every command and worker would parse all sources
 
 .PHONY: setup demo test browser warm check bench docs notebooks reliability clean
 
