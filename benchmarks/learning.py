@@ -6,11 +6,14 @@ Before a speed is quoted the two sides are compared: same episodes, sweeps and r
 from __future__ import annotations
 
 import json
+import os
+import statistics
 import subprocess
 import sys
 import time
 import warnings
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import numpy as np
 import scipy.sparse
@@ -18,12 +21,17 @@ from numba import njit
 
 import windage as wd
 from benchmarks import twin
-from benchmarks.clock import cpu_seconds
+from benchmarks.clock import cpu_seconds, python
 from benchmarks.peers import ask
 from windage.envs.riverswim import riverswim_mdp
 from windage.theory import run_seconds
 
 T = 1_000_000
+_MODELS: dict[str, tuple[str, dict[str, int]]] = {
+    "riverswim 6x2": ("riverswim", {}),
+    "random 20x4": ("random-drift", {"states": 20, "actions": 4}),
+    "random 100x4": ("random-drift", {"states": 100, "actions": 4}),
+}
 SCALES = (1.0, 0.1)  # sets that say nothing, and tight ones
 LOOPS = (
     ("reference, rows blended by NumPy", twin.blended),
@@ -35,16 +43,14 @@ def measure() -> dict[str, float]:
     """Ratios of whole runs, of EVI, of threads; megabytes of a large model."""
     warnings.simplefilter("ignore", wd.GuaranteeWarning)
     return {
-        **_runs(), **_online(), **_fleet(), **_borl(), **_peer(), **_planning(), **_chains(),
-        **_large(), **_threads(),
+        **_runs(), **_before(), **_online(), **_fleet(), **_borl(), **_peer(), **_planning(),
+        **_chains(), **_large(), **_threads(),
     }  # fmt: skip
 
 
 def _models() -> dict[str, wd.DriftingMDP]:
     return {
-        "riverswim 6x2": wd.envs.make("riverswim", horizon=T),
-        "random 20x4": wd.envs.make("random-drift", horizon=T, states=20, actions=4),
-        "random 100x4": wd.envs.make("random-drift", horizon=T, states=100, actions=4),
+        name: wd.envs.make(kind, horizon=T, **options) for name, (kind, options) in _MODELS.items()
     }
 
 
@@ -97,6 +103,54 @@ def _seconds(model: wd.DriftingMDP, steps: int, scale: float, **options: object)
     """CPU seconds of a run, without what it takes to make the agent."""
     agents = iter([_agent(model, scale, **options) for _ in range(4)])
     return cpu_seconds(lambda: wd.run(model, next(agents), steps=steps, record="totals"), 3)
+
+
+def _before() -> dict[str, float]:
+    """Time of whole runs over that of another version, whose `src` WINDAGE_BEFORE names."""
+    if "WINDAGE_BEFORE" not in os.environ:
+        return {}
+    sources = {"after": str(Path(wd.__file__).parents[1]), "before": os.environ["WINDAGE_BEFORE"]}
+    found = {}
+    for name, (kind, options) in _MODELS.items():
+        for scale in SCALES:
+            sides = {
+                side: subprocess.Popen(
+                    python(_TIMED.format(T=T, kind=kind, options=options, scale=scale)),
+                    env=os.environ | {"PYTHONPATH": source},
+                    stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                )
+                for side, source in sources.items()
+            }  # fmt: skip
+            times = [[_ask(side) for side in sides.values()] for _ in range(12)]
+            for side in sides.values():
+                side.communicate()
+            ratios = [after / before for after, before in times[2:]]
+            found[f"{name}, radii x{scale:g}: whole run, after / before"] = statistics.median(
+                ratios
+            )
+    return found
+
+
+_TIMED = """
+import sys, time, warnings, windage as wd
+warnings.simplefilter("ignore")
+model = wd.envs.make("{kind}", horizon={T}, **{options})
+for line in sys.stdin:
+    agent = wd.agents.make("swucrl2-cw", model.space, horizon={T}, budgets=model.budgets(),
+                           radii=wd.Radii.paper().scaled({scale}))
+    start = time.process_time()
+    wd.run(model, agent, record="totals")
+    print(time.process_time() - start, flush=True)
+"""
+
+
+def _ask(side: subprocess.Popen[str]) -> float:
+    """The CPU seconds of one more run of a side."""
+    assert side.stdin is not None
+    assert side.stdout is not None
+    side.stdin.write("\n")
+    side.stdin.flush()
+    return float(side.stdout.readline())
 
 
 def _online() -> dict[str, float]:

@@ -1,4 +1,4 @@
-"""Multi-scale windows: cost of a step beside window PSRL's and SWUCRL2-CW's, in one run."""
+"""Multi-scale windows: a step's cost beside other learners', and with a structure, in one run."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ MODELS = {
     "random 20x4": lambda: wd.envs.make("random-drift", horizon=T, states=20, actions=4),
 }
 RIVALS = ("sw-psrl", "swucrl2-cw", "multi-scale-guarded")
+STRUCTURED = ("inventory", "queue", "bidding", "ride", "replacement")
 
 
 def measure() -> dict[str, float]:
@@ -26,10 +27,14 @@ def measure() -> dict[str, float]:
         found[f"{name}: multi-scale, microseconds a step"] = 1e6 * mine / T
         for rival in RIVALS:
             found[f"{name}: multi-scale / {rival}"] = mine / _seconds(model, rival)
+    for name in STRUCTURED:
+        model = wd.envs.make(name, horizon=T)
+        mine = _seconds(model, "multi-scale", structure=model.structure)
+        found[f"{name}: with its structure / without"] = mine / _seconds(model, "multi-scale")
     return found
 
 
-def _seconds(model: wd.DriftingMDP, id: str) -> float:  # noqa: A002
-    told = wd.agents.facts(id, model)
+def _seconds(model: wd.DriftingMDP, id: str, **options: object) -> float:  # noqa: A002
+    told = wd.agents.facts(id, model) | options
     agents = iter([wd.agents.make(id, model.space, horizon=T, **told) for _ in range(4)])
     return cpu_seconds(lambda: wd.run(model, next(agents), record="totals"), 3)
