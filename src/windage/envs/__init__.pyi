@@ -1,5 +1,6 @@
 """Public names: each environment is a line, and loading it registers it."""
 
+from windage.envs.assortment import assortment as assortment
 from windage.envs.bandit import bandit as bandit
 from windage.envs.bidding import bidding as bidding
 from windage.envs.epidemic import epidemic as epidemic
@@ -21,4 +22,6 @@ from windage.envs.replacement import replacement as replacement
 from windage.envs.ride_hailing import ride as ride
 from windage.envs.riverswim import riverswim as riverswim
 from windage.envs.riverswim import riverswim_mdp as riverswim_mdp
+from windage.envs.treatment import treatment as treatment
 from windage.envs.two_state_cosine import two_state_cosine as two_state_cosine
+from windage.envs.wireless import wireless as wireless

@@ -13,7 +13,10 @@ from scipy.optimize import linprog
 
 import windage as wd
 
-ALL = ["inventory", "queue", "bidding", "ride", "epidemic", "replacement", "bandit"]
+ALL = [
+    "inventory", "queue", "bidding", "ride", "epidemic", "replacement", "wireless", "assortment",
+    "treatment", "bandit",
+]  # fmt: skip
 
 VARIANTS = [(name, {}) for name in ALL] + [
     ("inventory", {"seasons": 1, "capacity": 1}),
@@ -27,6 +30,12 @@ VARIANTS = [(name, {}) for name in ALL] + [
     ("epidemic", {"population": 2, "cycles": 1, "variant": 2.5, "importation": 0.1}),
     ("replacement", {"wear": 1}),
     ("replacement", {"wear": 3}),
+    ("wireless", {"capacity": 1, "cycles": 1}),
+    ("wireless", {"capacity": 3}),
+    ("assortment", {"case_cost": 0.0, "last": 1.0}),
+    ("assortment", {"last": 0.1, "cycles": 1.5}),
+    ("treatment", {"levels": 1}),
+    ("treatment", {"levels": 2, "cycles": 0.5}),
     ("bandit", {"shape": "breaks"}),
     ("bandit", {"cycles": 0.7}),
 ]
@@ -54,7 +63,9 @@ def test_which_budgets_are_known():
     known = {name: wd.envs.facts(name, horizon=1000) for name in ALL}
     assert [name for name in ALL if known[name].reward_budget is None] == ["ride"]
     assert [name for name in ALL if known[name].transition_budget is None] == ["ride", "epidemic"]
-    assert [name for name in ALL if known[name].diameter_bound is None] == ["bidding", "epidemic"]
+    assert [name for name in ALL if known[name].diameter_bound is None] == [
+        "bidding", "epidemic", "wireless", "assortment", "treatment",
+    ]  # fmt: skip
     assert wd.envs.facts("queue", horizon=20_000).transition_budget == pytest.approx(4.8, abs=1e-6)
     assert wd.envs.facts("replacement").transition_budget == pytest.approx(1.4)
     assert wd.envs.facts("inventory", horizon=3).reward_budget is None

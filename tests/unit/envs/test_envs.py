@@ -25,6 +25,7 @@ def test_ids_have_versions():
 
 
 DRAWS = {  # never edited, only added to
+    "assortment-v0": 2272270986,
     "bandit-v0": 3398088598,
     "bidding-v0": 359078406,
     "bidding-v1": 1074966697,
@@ -40,7 +41,9 @@ DRAWS = {  # never edited, only added to
     "ride-v0": 428273459,
     "ride-v1": 654109465,
     "riverswim-v0": 3486575344,
+    "treatment-v0": 1267391099,
     "two-state-cosine-v0": 2418232726,
+    "wireless-v0": 1566146577,
 }
 
 

@@ -13,7 +13,10 @@ from scipy.optimize import linprog
 
 import windage as wd
 
-SEQUENTIAL = ["inventory", "queue", "bidding", "ride", "epidemic", "replacement"]
+SEQUENTIAL = [
+    "inventory", "queue", "bidding", "ride", "epidemic", "replacement", "wireless", "assortment",
+    "treatment",
+]  # fmt: skip
 
 
 def evaluate(rewards, kernel):

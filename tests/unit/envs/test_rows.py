@@ -272,3 +272,100 @@ def test_bandit_means():
         for t in range(1, horizon + 1):
             moment = 3 * horizon < 10 * t <= 5 * horizon
             assert short.at(t).rewards[2] == (0.9 if moment else 0.4)
+
+
+# Wireless
+
+
+@pytest.mark.parametrize(
+    ("t", "near"), [(200, 1.0), (100, 0.0), (50, 0.5), (125, 0.5 - 0.125**0.5)]
+)
+def test_wireless_rows(t, near):
+    """`near` is (1 + cos(2 pi 1 t / 200)) / 2 with one cycle."""
+    model, most = wd.envs.make("wireless", horizon=200, capacity=4, cycles=1), 4
+    names = ["poor", "fair", "good"]
+    chain = {
+        "poor": [(0.3, 0.9), (0.5, 0.08), (0.2, 0.02)],
+        "fair": [(0.1, 0.6), (0.4, 0.3), (0.5, 0.1)],
+        "good": [(0.05, 0.3), (0.15, 0.5), (0.8, 0.2)],
+    }
+    energy = {"poor": 0.9, "fair": 0.4, "good": 0.1}
+
+    def slot(s, action):
+        waiting, channel = int(model.space.state_name(s)[0]), model.space.state_name(s).split()[2]
+        sent = int(action.removeprefix("send "))
+        assert sent <= min(waiting, 1 + names.index(channel))
+        for (comes, p), (c, (here, far)) in itertools.product(
+            enumerate([0.4, 0.35, 0.25]), enumerate(chain[channel])
+        ):
+            kept = min(waiting - sent + comes, most)
+            lost = waiting - sent + comes - kept
+            cost = energy[channel] * sent + 0.3 * waiting / most + 0.5 * lost
+            yield p * (near * here + (1 - near) * far), kept * 3 + c, 1 - cost / 1.7
+
+    rows_of(model, t, slot)
+    assert model.space.n_pairs == sum(
+        min(waiting, c) + 1 for waiting in range(5) for c in (1, 2, 3)
+    )
+
+
+# Assortment
+
+
+@pytest.mark.parametrize(("t", "winter"), [(200, 1.0), (100, 0.0), (50, 0.5)])
+def test_assortment_rows(t, winter):
+    model = wd.envs.make("assortment", horizon=200, case_cost=0.5, last=0.2, cycles=1)
+    weights = {"A": (1.2, 0.1), "B": (0.1, 1.2), "C": (1.0, 0.1), "D": (0.1, 1.0), "E": (0.4, 0.4)}
+    prices = {"A": 1.0, "B": 0.9, "C": 0.8, "D": 0.7, "E": 0.5}
+    names = list(model.space.state_names)
+
+    def on_the_shelf(s):
+        return set(names[s].split(" and ")) - {"nothing"}
+
+    def slot(s, action):
+        shelf = on_the_shelf(s)
+        if action != "keep":
+            new, _, old = action.partition(" for ")
+            assert new not in shelf
+            assert (old in shelf) == (len(shelf) == 2)
+            shelf = shelf - {old} | {new}
+        place = {frozenset(on_the_shelf(s)): s for s in range(len(names))}
+        cost = 0.5 * (action != "keep")
+        chances = [[(1 if p is None else weights[p][k]) for p in (None, *shelf)] for k in range(2)]
+        for i, product in enumerate((None, *shelf)):
+            bought = sum(
+                share * chances[k][i] / sum(chances[k])
+                for k, share in enumerate((winter, 1 - winter))
+            )
+            price = prices.get(product, 0.0)
+            yield bought * 0.8, place[frozenset(shelf)], (price - cost + 0.5) / 1.5
+            yield bought * 0.2, place[frozenset(shelf - {product})], (price - cost + 0.5) / 1.5
+
+    rows_of(model, t, slot)
+    assert model.space.counts.tolist() == [6] + [5] * 5 + [7] * 10
+
+
+# Treatment
+
+
+@pytest.mark.parametrize(("t", "resists"), [(200, 0.0), (100, 1.0), (50, 0.5)])
+@pytest.mark.parametrize("levels", [1, 5])
+def test_treatment_rows(t, resists, levels):
+    model = wd.envs.make("treatment", horizon=200, levels=levels, cycles=1)
+
+    def slot(s, action):
+        if action == "wait":
+            yield 0.3, 0, 1
+            for severity in range(1, levels + 1):
+                yield 0.7 / levels, severity, 1
+            return
+        better, worse, harm = {
+            "observe": (0.15, 0.35, 0.0),
+            "first drug": (0.6 - 0.45 * resists, 0.1 + 0.25 * resists, 0.1),
+            "second drug": (0.5, 0.1, 0.15),
+        }[action]
+        for chance, move in ((better, -1), (1 - better - worse, 0), (worse, 1)):
+            then = min(s + move, levels)
+            yield chance, then, 1 - 0.8 * then / levels - harm
+
+    rows_of(model, t, slot)

@@ -8,6 +8,8 @@ import pytest
 import windage as wd
 from tests.unit.envs.test_envs import STRUCTURED
 
+BORN = ["assortment", "treatment", "wireless"]  # with a structure
+
 
 def same_optimum(one, other):
     """Whether two rewards differ by a positive factor and a constant."""
@@ -38,7 +40,7 @@ def test_the_structure_is_that_of_the_arrays(name, horizon):
             np.testing.assert_allclose(now.rewards, before.rewards, rtol=0, atol=1e-12)
 
 
-@pytest.mark.parametrize("name", STRUCTURED)
+@pytest.mark.parametrize("name", [*STRUCTURED, *BORN])
 def test_rewards_are_in_their_range_and_fall_as_outcomes_do(name):
     model = wd.envs.make(name, horizon=2000)
     agent = wd.agents.make("random", model.space, horizon=2000)
@@ -48,7 +50,7 @@ def test_rewards_are_in_their_range_and_fall_as_outcomes_do(name):
     assert np.isin(run.rewards, table).all()
 
 
-@pytest.mark.parametrize("name", STRUCTURED)
+@pytest.mark.parametrize("name", [*STRUCTURED, *BORN])
 def test_laws_are_learned_faster_than_rows(name):
     model = wd.envs.make(name, horizon=1000)
     regrets = {}
@@ -56,7 +58,7 @@ def test_laws_are_learned_faster_than_rows(name):
         agent = wd.MultiScale(model.space, horizon=1000, structure=known)
         regrets[known is None] = wd.dynamic_regret(wd.run(model, agent, seed=2), model).total
     print(name, regrets)
-    share = 1.2 if name == "ride" else 0.6  # structure.md: who sees his own zone has no use of it
+    share = {"ride": 1.2, "assortment": 0.9}.get(name, 0.6)  # many laws, each of a few pairs
     assert regrets[False] < share * regrets[True]
 
 
@@ -78,9 +80,11 @@ def test_sales_are_all_that_is_seen_of_demand(seen):
 
 
 def test_budgets_of_laws_are_those_of_rows():
-    for name in ("inventory", "replacement", "queue"):
+    for name in ("inventory", "replacement", "queue", "wireless", "treatment"):
         budgets = wd.envs.make(name).budgets()
         assert budgets.law == pytest.approx(budgets.transition, rel=1e-12)
+    kiosk = wd.envs.make("assortment", last=0.4).budgets()
+    assert 0.4 * kiosk.law == pytest.approx(kiosk.transition, rel=1e-12)
     counter = wd.envs.make("queue").budgets()
     assert counter.law_of("arrival") == pytest.approx(counter.law)
     assert counter.law_of("service") == 0

@@ -15,6 +15,7 @@ import windage as wd
 from windage.envs.registry import REGISTERED
 
 IDS = {  # fixed: people have them in their code
+    "windage/Assortment-v0": "assortment-v0",
     "windage/Bandit-v0": "bandit-v0",
     "windage/Bidding-v0": "bidding-v0",
     "windage/Bidding-v1": "bidding-v1",
@@ -30,7 +31,9 @@ IDS = {  # fixed: people have them in their code
     "windage/Ride-v0": "ride-v0",
     "windage/Ride-v1": "ride-v1",
     "windage/RiverSwim-v0": "riverswim-v0",
+    "windage/Treatment-v0": "treatment-v0",
     "windage/TwoStateCosine-v0": "two-state-cosine-v0",
+    "windage/Wireless-v0": "wireless-v0",
 }
 make_env = wd.gym.make_env  # the import of windage.gym registers the ids
 RAGGED = wd.StateActions([2, 3, 1])
