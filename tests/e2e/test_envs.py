@@ -11,6 +11,7 @@ import windage as wd
 from tests.e2e.commands import refused, windage
 from windage.cli import main
 from windage.cli.terminal import print_table
+from windage.envs.registry import REGISTERED
 
 
 def test_envs_in_a_pipe_has_one_whole_line_an_environment(here):
@@ -55,7 +56,7 @@ def test_the_list_fits_a_terminal(terminal, columns, most):
         assert environment.summary in " ".join(told), "words are whole and few lines hold them"
     assert "`windage envs ID` describes one." in text
     able = " ".join(text.partition("With a structure, ")[2].partition(".\n")[0].split())
-    known = ["bidding-v1", "inventory-v1", "queue-v1", "replacement-v1", "ride-v1"]
+    known = [id for id, e in sorted(REGISTERED.items()) if "Structure\n" in e.build.__doc__]
     assert able == f"for agents that learn laws: {', '.join(known)}"
 
 
