@@ -133,6 +133,7 @@ class UCB1(BanditAgent):
     """
 
     id: ClassVar[str] = "ucb1"
+    off_policy: ClassVar[bool] = True
     covers_drift: ClassVar[bool | None] = False
     bound: ClassVar[str] = "sqrt(K T log T), one state, no drift"
     source: ClassVar[str] = "Auer, Cesa-Bianchi, Fischer 2002, constants recalled"

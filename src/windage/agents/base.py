@@ -171,6 +171,9 @@ class Agent(ABC):
     """How its regret is bounded, in words."""
     source: ClassVar[str] = ""
     """Where it comes from."""
+    off_policy: ClassVar[bool] = False
+    """Whether it learns the same of a step whoever chose the action: it can be given steps of
+    another agent, and outcomes that come late, at their place."""
     counts_in_loop: ClassVar[bool] = False
     """Whether `play` takes the census of a block; others are stopped to count `in_memory`."""
     fixed: ClassVar[tuple[str, ...]] = ()
@@ -513,6 +516,11 @@ class Agent(ABC):
         value = self._check_reward(reward)
         self._seen = self._check_seen(pair, value, after, seen)
         return pair, value, after
+
+    @property
+    def _counted(self) -> float:
+        """How many of the last samples count; 0 if a late one cannot be put in its place."""
+        return math.inf if self.off_policy else 0
 
     @property
     def _largest(self) -> float:

@@ -41,6 +41,7 @@ class DifferentialQ(ProgressAgent):
     """
 
     id: ClassVar[str] = "diff-q"
+    off_policy: ClassVar[bool] = True
     covers_drift: ClassVar[bool | None] = None
     bound: ClassVar[str] = "none; without drift and with falling steps it converges"
     source: ClassVar[str] = "Wan, Naik, Sutton 2021"

@@ -79,6 +79,7 @@ class IMEDRL(KernelAgent):
     """
 
     id: ClassVar[str] = "imed-rl"
+    off_policy: ClassVar[bool] = True
     covers_drift: ClassVar[bool | None] = False
     bound: ClassVar[str] = "least constant times log T for the exact K, ergodic, no drift"
     source: ClassVar[str] = "Pesquerel, Maillard 2022"

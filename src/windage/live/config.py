@@ -274,10 +274,11 @@ class Created(msgspec.Struct, frozen=True, tag="created"):
 
 
 class Switched(msgspec.Struct, frozen=True, tag="switched"):
-    """Another agent goes on from here, having learned from `carried` of the last samples."""
+    """Another agent goes on from here, at its time t, with `carried` of the last samples."""
 
     saved: SavedAgent
     carried: int
+    t: int
 
 
 class Made(msgspec.Struct, frozen=True, tag="made"):

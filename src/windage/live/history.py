@@ -302,12 +302,17 @@ def initial_agent(journal: Journal, record: AgentRecord, kind: type[Agent] | Non
 
 
 def preload(agent: Agent, past: History, units: Units, samples: int) -> None:
-    """Let a new agent learn from the last samples of a history, if it is of a kind that can."""
-    if samples > 0:
-        assert isinstance(agent, EpisodicAgent)
-        recent = past.select(np.flatnonzero(past.learned)[-samples:])
-        pairs = agent.space.offsets[recent.states] + recent.actions
-        agent.preload_all(pairs, units.to_agent(recent.rewards), recent.next_states)
+    """Let a new agent learn from the last samples of a history, or live through them."""
+    steps = past.select(np.flatnonzero(past.learned)[past.learned.sum() - samples :])
+    lived = steps.steps(agent.space, units)
+    if isinstance(agent, EpisodicAgent):
+        agent.preload_all(lived.pairs, lived.rewards, lived.afters)
+    elif hasattr(agent, "preload"):
+        columns = lived.states, steps.actions, lived.rewards, lived.afters
+        for step in zip(*(column.tolist() for column in columns), strict=True):
+            agent.preload(*step)
+    else:
+        agent.replay(lived)
 
 
 def _from_snapshot(
@@ -415,9 +420,11 @@ def require_same_outcome(known: Event, reward: float, next_state: int, action: i
 def can_learn_late(journal: Journal, record: AgentRecord, agent: Agent, number: int) -> bool:
     """Whether one more step can be learned from, at the place of a decision given up.
 
-    All later steps move on by one: the last decision must still be within the horizon.
+    All later steps move on by one: the last decision must still be within the horizon. Learners
+    that weigh their own random choices, such as EXP3 and BORL, would draw others in the later steps
+    than those that were made: there, a late reward stays out.
     """
-    if number <= record.n:
+    if number <= record.n or not agent._counted:
         return False
     ((later, learned),) = journal.all(
         "SELECT count(*), coalesce(max(step), 0) FROM events "
@@ -428,21 +435,7 @@ def can_learn_late(journal: Journal, record: AgentRecord, agent: Agent, number: 
         "SELECT max(step) FROM events WHERE agent = ? AND kind = ?", record.agent, DECIDED
     )
     moved = int(decided > max(number, learned))  # made at time t, and not learned from
-    return later < _samples_counted(agent) and agent.t + moved <= agent.horizon
-
-
-def _samples_counted(agent: Agent) -> float:
-    """Return how many of the last samples an agent counts; 0 if a late one cannot be placed.
-
-    Learners that count samples can count one more at its place. For the others the order in which
-    they learned, and the random numbers they drew, are part of their state: a late reward stays
-    out.
-    """
-    if isinstance(agent, Doubling):
-        return _samples_counted(agent.runner) if agent.runner is not None else 0
-    if not isinstance(agent, EpisodicAgent):
-        return 0
-    return min(agent._window.width or np.inf, agent.t - agent._origin(agent.t))
+    return later < agent._counted and agent.t + moved <= agent.horizon
 
 
 class Snapshots:
@@ -471,7 +464,7 @@ class Snapshots:
         journal.keep_snapshot(number, step, state)
         query = "SELECT step FROM snapshots WHERE agent = ? ORDER BY step DESC"
         stored = [s for (s,) in journal.all(query, number)]
-        counted = _samples_counted(agent)
+        counted = agent._counted
         needed = int(counted / self._due) + 2 if counted < math.inf else _KEPT
         if len(stored) > needed:
             journal.drop_snapshots(number, "< ?", stored[needed - 1])

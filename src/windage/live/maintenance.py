@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from windage.agents import Agent, Doubling
-from windage.agents.optimistic.base import OptimisticAgent
 from windage.agents.optimistic.episodic import EpisodicAgent
 from windage.atomic_io import as_path
 from windage.errors import CallOrderError, InputError, JournalError, WindageError
@@ -184,8 +183,8 @@ class Rehearsal:
     carried
         Samples it would start with.
     gain, vacuous
-        The optimistic gain after the rehearsal, in the user's units, and the share of pairs of
-        whose transitions nothing is known; of the current agent first, then of the new one.
+        The optimistic gain, in the user's units, and the share of pairs of whose transitions
+        nothing is known: of the current agent, and of the new one where it would start.
     policy
         States in which it would now act otherwise: state, current action, new action.
     """
@@ -230,6 +229,8 @@ def rehearse(journal: Journal, record: AgentRecord, live: LiveAgent, agent: Agen
     carried = _samples_carried(agent, past) if saved.state is None else 0
     successor = saved.revive(type(agent), record.maker)
     preload(successor, past, units, carried)
+    event = Switched(saved, carried, successor.t)
+    successor.act(live.agent.last_state or 0)
     tried = past.select(np.flatnonzero(past.learned)[-agent.horizon :])
     steps = tried.steps(agent.space, units)
     rehearsed = saved.revive(type(agent), record.maker)
@@ -239,7 +240,7 @@ def rehearse(journal: Journal, record: AgentRecord, live: LiveAgent, agent: Agen
         {"agent": old.agent, **old.configuration}, {"agent": saved.agent, **saved.configuration}
     )
     gain, vacuous = _episode(live.agent, record)
-    new_gain, new_vacuous = _episode(rehearsed, record)
+    new_gain, new_vacuous = _episode(successor, record)
     return Rehearsal(
         changes=tuple(changes),
         steps=tried.ids.size,
@@ -248,16 +249,27 @@ def rehearse(journal: Journal, record: AgentRecord, live: LiveAgent, agent: Agen
         gain=(gain, new_gain),
         vacuous=(vacuous, new_vacuous),
         policy=_policy_changes(live.agent, successor),
-        event=Switched(saved, carried),
+        event=event,
     )
 
 
 def _samples_carried(agent: Agent, past: History) -> int:
-    """Return how many of the last samples a new agent starts with: as many as its memory holds."""
-    if not isinstance(agent, EpisodicAgent):
-        return 0
+    """Return how many of the last samples a new agent starts with: as many as its memory holds.
+
+    One that cannot be preloaded lives through them, if it can learn from what others decided.
+    """
     learned = int(past.learned.sum())
-    return learned if agent._width is None else min(learned, agent._width)
+    if not hasattr(agent, "preload"):
+        if agent.off_policy and learned >= agent.horizon:
+            raise InputError(
+                f"{agent.id!r} learns {learned:,} outcomes in as many steps of its own, and has "
+                f"{agent.horizon:,}",
+                field="horizon",
+                fix=f"make it larger than {learned:,}: those steps and the ones to come",
+            )
+        return learned if agent.off_policy else 0
+    window = agent._width if isinstance(agent, EpisodicAgent) else getattr(agent, "window", None)
+    return min(learned, window or learned)
 
 
 def _episode(agent: Agent, record: AgentRecord) -> tuple[float | None, float | None]:
@@ -269,15 +281,12 @@ def _episode(agent: Agent, record: AgentRecord) -> tuple[float | None, float | N
     return units.optimistic(float(episode.gain)), float(episode.vacuous)
 
 
-def _policy_changes(old: Agent, new: Agent) -> tuple[tuple[str, str, str], ...]:
+def _policy_changes(old: Agent, new: Any) -> tuple[tuple[str, str, str], ...]:
     """Return where two agents would now act differently; only planners have a policy to compare."""
-    acting = old.runner if isinstance(old, Doubling) else old
-    if not isinstance(acting, OptimisticAgent) or not isinstance(new, OptimisticAgent):
-        return ()
-    if acting.episode is None:
+    acting: Any = old.runner if isinstance(old, Doubling) else old
+    if not (hasattr(acting, "_played") and hasattr(new, "_played")) or acting.episode is None:
         return ()
     space = new.space
-    new.act(acting.last_state or 0)
     changes = []
     for s in range(space.n_states):
         before, after = (int(space.action_of[agent._played(s)]) for agent in (acting, new))

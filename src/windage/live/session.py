@@ -391,8 +391,7 @@ class Session(JournalClient):
             raise HorizonReached(
                 err.problem,
                 field=str(self.journal.path),
-                fix="switch to a larger horizon: `windage live switch JOURNAL --set horizon=T "
-                "--apply`; with wd.Doubling there is none",
+                fix=f"with wd.Doubling a journal needs no horizon; this one: {_longer(agent)}",
             ) from None
 
     def observe(
@@ -565,6 +564,19 @@ class Session(JournalClient):
     def _append_configured(self, body: Body) -> None:
         event = Event(agent=self.record.agent, kind=CONFIGURED, body=encode_body(body))
         self.journal.append(event)
+
+
+def _longer(agent: Agent) -> str:
+    """Say how a journal gets a longer horizon, and what is kept."""
+    switch = "`windage live switch JOURNAL --set horizon=T --apply`"
+    if hasattr(agent, "preload"):
+        return f"{switch} keeps all that the agent counts"
+    if agent.off_policy:
+        return f"{switch}, with T beyond the {agent.t - 1:,} steps it has seen, keeps them all"
+    return (
+        f"{switch} starts {agent.id} anew, `windage live switch JOURNAL --agent multi-scale "
+        "--set horizon=T --apply` learns from all the outcomes there are"
+    )
 
 
 class Fleet(JournalClient, Mapping[str, Session]):

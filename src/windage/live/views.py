@@ -295,7 +295,7 @@ def _agent_status(journal: Journal, record: AgentRecord, *, is_alone: bool) -> A
         agent=record.saved.agent,
         settings=_settings(configuration),
         direction=record.created.direction,
-        t=record.saved.t + int(past.learned[past.ids > record.n].sum()),
+        t=(record.switched or record.saved).t + int(past.learned[past.ids > record.n].sum()),
         decisions=past.ids.size,
         learned=learned,
         given_up=int((past.expired & ~past.learned).sum()),

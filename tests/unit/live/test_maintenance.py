@@ -20,8 +20,12 @@ def lived(path, steps=120):
 
 def carried(done, make, samples):
     agent = make()
-    for s, a, reward, after in done[-samples:]:
-        agent.preload(s, a, reward, after)
+    for s, a, reward, after in done[len(done) - samples :]:
+        if hasattr(agent, "preload"):
+            agent.preload(s, a, reward, after)
+        else:
+            agent.act(s)
+            agent.observe(s, a, reward, after)
     return agent
 
 
@@ -31,16 +35,24 @@ def carried(done, make, samples):
         (lambda: swucrl(window=15), 15),
         (lambda: swucrl(window=500), 120),
         (lambda: wd.UCRL2(SPACE, horizon=5000), 120),
-        (lambda: wd.DifferentialQ(SPACE, horizon=5000), 0),
+        (lambda: wd.DifferentialQ(SPACE, horizon=5000), 120),
+        (lambda: wd.MultiScale(SPACE, horizon=5000), 120),
+        (lambda: wd.CertaintyEquivalent(SPACE, horizon=5000, window=15), 15),
+        (lambda: wd.MultiScaleGuarded(SPACE, horizon=5000), 120),
+        (lambda: wd.IMEDRL(SPACE, horizon=5000), 120),
+        (lambda: wd.agents.make("sw-ucb", SPACE, horizon=5000, window=20), 120),
+        (lambda: wd.BORL(SPACE, horizon=5000), 0),
     ],
 )
+@pytest.mark.filterwarnings("ignore::windage.GuaranteeWarning")
 def test_a_switch_goes_on_with_the_last_samples(path, make, samples):
     done, s = lived(path)
-    twin = carried(done, make, samples) if samples else make()
+    twin = carried(done, make, samples)
     with wd.live.open(path, swucrl()) as live:
         found = live.switch(make())
         assert (found.steps, found.carried) == (120, samples)
         assert live.agent.state() == twin.state()
+        assert status(path).agents[0].t == twin.t
         more, _ = loop(live, 30, start=120, s=s)
     for step in more:
         assert twin.act(step[0]) == step[1]
@@ -67,7 +79,6 @@ def test_a_dry_run_changes_nothing_and_says_what_would(path):
         agreed.append(twin.act(s) == a)
         twin.observe(s, a, reward, after)
     assert found.agreed == np.mean(agreed)
-    assert found.gain[1] == twin.episode.gain
     fresh = carried(done, lambda: swucrl(window=15), 15)
     now = swucrl()
     for step in done:
@@ -80,7 +91,8 @@ def test_a_dry_run_changes_nothing_and_says_what_would(path):
     ]
     wanted = tuple((SPACE.state_name(s), *two) for s, two in enumerate(names) if two[0] != two[1])
     assert found.policy == wanted
-    assert found.vacuous[1] == twin.episode.vacuous
+    assert found.gain == (now.episode.gain, fresh.episode.gain)
+    assert found.vacuous[1] == fresh.episode.vacuous
     wd.live.open(path, swucrl()).close()
 
 
@@ -158,3 +170,30 @@ def test_a_horizon_that_has_come_is_moved_by_a_switch(path):
         loop(live, 5, start=20, s=s)
     assert verify(path).is_sound
     assert len(done) == 20
+
+
+@pytest.mark.parametrize(
+    ("make", "cure"),
+    [
+        (lambda T: wd.MultiScale(SPACE, horizon=T), "keeps all that the agent counts"),
+        (lambda T: wd.DifferentialQ(SPACE, horizon=T), "with T beyond the 10 steps it has seen"),
+        (
+            lambda T: wd.BORL(SPACE, horizon=T),
+            "--agent multi-scale --set horizon=T --apply` learns",
+        ),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_the_end_of_the_horizon_names_a_cure_that_loses_nothing(path, make, cure):
+    with wd.live.open(path, make(10), reward_range=(0, 1)) as live:
+        _, s = loop(live, 10)
+        with pytest.raises(wd.HorizonReached, match=r"Fix: with wd\.Doubling a journal .*") as err:
+            live.decide(s)
+        assert cure in str(err.value)
+        new = wd.MultiScale(SPACE, horizon=20) if "multi-scale" in cure else make(20)
+        if "beyond" in cure:
+            with pytest.raises(wd.InputError, match=r"horizon: .*larger than 10"):
+                live.switch(make(10))
+        assert live.switch(new).carried == 10
+        loop(live, 10, start=10, s=s)
+    assert verify(path).is_sound

@@ -216,3 +216,42 @@ def test_outcomes_that_are_late_in_any_order_lead_to_the_same_agent(path, monkey
         for one in told:
             live.observe(*one)
         assert live.agent.state() == state
+
+
+COUNT = 29
+LEARNERS = {
+    **dict.fromkeys(["multi-scale", "ucb1", "diff-q", "imed-rl", "ucrl2", "psrl"], COUNT),
+    **dict.fromkeys(["multi-scale-guarded", "borl", "bob", "exp3-s"], 0),
+    "certainty-equivalent": COUNT,
+    "sw-imed-rl": COUNT,
+}
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_late_outcomes_are_learned_by_whoever_can(path, name):
+    """Each in its place: the agent is one that saw every outcome in time, of the actions played."""
+    budgets = wd.envs.make("two-state-cosine", horizon=500).budgets()
+
+    def make():
+        return wd.agents.make(name, SPACE, horizon=500, budgets=budgets)
+
+    assert make().off_policy == bool(LEARNERS[name])
+    with wd.live.open(path, make(), missing="skip") as live, live.batch():
+        twin, told, s = make(), None, 0
+        for i in range(COUNT + 1):
+            d = live.decide(s)
+            if told:
+                how = live.observe(*told).how
+                assert how == ("late" if LEARNERS[name] else "unused")
+            reward, after = outcome(s, d.action, i)
+            told, s = (d.id, reward, after), after
+            if LEARNERS[name] and i < COUNT:
+                twin.act(d.state)
+                twin.observe(d.state, d.action, reward, after)
+        assert live.agent.t == 1 + LEARNERS[name]
+        if LEARNERS[name]:
+            twin.act(d.state)
+            assert live.agent.state() == twin.state()
+    assert verify(path).is_sound
+    assert wd.live.status(path).agents[0].learned == LEARNERS[name]

@@ -88,6 +88,10 @@ class Doubling(Relay):
         """Whether the agents it makes have a compiled loop."""
         return self._made(self.first).has_loop()
 
+    @property
+    def _counted(self) -> float:
+        return 0 if self._runner is None else float(self._runner._counted)
+
     def _next_runner(self) -> tuple[Agent, int]:
         steps = min(self.first << self.phase, LAST_TIME)
         return self._made(steps), steps

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -45,6 +46,7 @@ class WindowsAgent(KernelAgent):
     The parameters are described at `MultiScale`.
     """
 
+    off_policy: ClassVar[bool] = True
     constants: ClassVar[Constants] = Constants()
     _state_by_law: ClassVar[type[StructuredState]] = StructuredState
 
@@ -104,6 +106,10 @@ class WindowsAgent(KernelAgent):
         if self.structure is None:
             del found["structure"]
         return found
+
+    def _played(self, state: int) -> int:
+        """Return the pair that is planned in a state."""
+        return int(self._kernel.policy[state])
 
     @property
     def windows(self) -> tuple[int, ...]:
@@ -254,6 +260,10 @@ class OneWindow(WindowsAgent):
         if self.window is None or (self.window >= ever and not self._has_a_past):
             return [ever]
         return [self.window, max(ever, self.window + 1)]
+
+    @property
+    def _counted(self) -> float:
+        return self.window or math.inf
 
     def _prior(self) -> NDArray[np.float64] | None:
         return np.array([1.0, 0.0])[: len(self._windows())]

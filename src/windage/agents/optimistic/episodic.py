@@ -206,6 +206,7 @@ class EpisodicAgent(KernelAgent):
 
     replays: ClassVar[bool] = True
     """Whether `kernels.rollout.replay` may replay its history: it alone decides and learns."""
+    off_policy: ClassVar[bool] = True
     counts_in_loop: ClassVar[bool] = True
     _explains: ClassVar[bool] = False
     """Whether it can be asked what its episode was planned with, however long that lasts."""
@@ -392,6 +393,10 @@ class EpisodicAgent(KernelAgent):
         """Return the time at which the learner's own clock, asked at time t, stood at 0."""
         n = int(np.searchsorted(self._restarts, t, side="right"))
         return int(self._restarts[n - 1]) - 1 if n > 0 else 0
+
+    @property
+    def _counted(self) -> float:
+        return min(self._window.width or math.inf, self.t - self._origin(self.t))
 
     def _not_converged(self) -> Exception:
         age = self.t - self._origin(self.t)
