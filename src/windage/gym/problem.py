@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+import itertools
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import gymnasium
 import numpy as np
-from gymnasium.spaces import Discrete
+from gymnasium.spaces import Dict, Discrete, MultiBinary, MultiDiscrete, Space, Tuple
 from gymnasium.wrappers import TimeLimit
 
 from windage.binning import Binner
@@ -19,6 +21,9 @@ from windage.validation import as_choice, as_horizon, as_integer, as_range, as_r
 __all__ = ["RESTARTS", "WrappedEnv", "require_discrete", "wrap"]
 
 RESTARTS = ("same-step", "next-step")
+
+_STATE, _CHANGE = "state", "env_change"  # parts of the observations of ns_gym
+_MOST_NAMED = 10_000  # states that get names
 
 _FIVE = ("observation", "reward", "terminated", "truncated", "info")
 
@@ -41,6 +46,11 @@ class WrappedEnv:
         The time of the next step.
     ends
         How often the environment said that it had ended, or that it was cut short.
+    info
+        What it said last beside state and reward: its `info`, and the parts of a Dict observation
+        that are no state.
+    changes
+        The times of the steps with which it announced a change, in a part called `env_change`.
     """
 
     def __init__(
@@ -50,6 +60,7 @@ class WrappedEnv:
         reward_range: tuple[float, float],
         binner: Binner | None,
         restart: str,
+        state: str | Sequence[str] | None = None,
     ) -> None:
         self.env = _without_limits(env)
         self.horizon = as_horizon(horizon)
@@ -57,17 +68,20 @@ class WrappedEnv:
         self.binner = binner
         self.restart = as_choice(restart, "restart", RESTARTS)
         self._first_action, actions = _actions(self.env)
-        self._read, states = _reader(self.env, binner)
-        self.space = _space(self.env, states, actions)
+        self._chosen = _chosen(self.env.observation_space, state)
+        self._read, states, names = _reader(self.env, self._chosen, binner)
+        self.space = _space(self.env, states, actions, names)
         self.state: int | None = None
         self.t = 1
         self.ends = 0
+        self.info: dict[str, Any] = {}
+        self.changes: list[int] = []
         self._over = False
 
     def reset(self, seed: int) -> int:
         """Start again at t = 1; the seed is handed to the environment."""
         state = self._restart(seed)
-        self.t, self.ends, self._over = 1, 0, False
+        self.t, self.ends, self._over, self.changes = 1, 0, False, []
         self.state = state
         return state
 
@@ -107,12 +121,23 @@ class WrappedEnv:
         if not isinstance(answer, tuple) or len(answer) != 5:
             size = f"a tuple of {len(answer)}" if isinstance(answer, tuple) else shown(answer)
             raise self._broken(call, f"returned {size}")
-        observation, paid, terminated, truncated, _ = answer
+        observation, paid, terminated, truncated, info = answer
         for name, value in (("terminated", terminated), ("truncated", truncated)):
             if not isinstance(value, (bool, np.bool_)):
                 raise self._broken(call, f"returned {name} = {shown(value)}, which is no bool")
         cut = truncated and self.t < self.horizon  # at T nobody starts again
-        return self._rescaled(call, paid), self._seen(call, observation), terminated or cut
+        reward, state = self._rescaled(call, paid), self._seen(call, observation)
+        self._keep(observation, info)
+        if _announces(self.info.get(_CHANGE)):
+            self.changes.append(self.t)
+        return reward, state, terminated or cut
+
+    def _keep(self, observation: Any, info: Any) -> None:
+        """Keep what an answer says beside the state."""
+        self.info = dict(info) if isinstance(info, Mapping) else {}
+        if self._chosen is not None:
+            rest = observation.items()
+            self.info |= {name: value for name, value in rest if name not in self._chosen}
 
     def _rescaled(self, call: str, paid: Any) -> float:
         low, high = self.reward_range
@@ -151,7 +176,9 @@ class WrappedEnv:
                 where=f"t={self.t}",
                 fix="return (observation, info), as Gymnasium asks",
             )
-        return self._seen(call, answer[0])
+        state = self._seen(call, answer[0])
+        self._keep(*answer)
+        return state
 
     def _seen(self, call: str, observation: Any) -> int:
         try:
@@ -184,14 +211,17 @@ def wrap(
     reward_range: tuple[float, float] = (0.0, 1.0),
     binner: Binner | None = None,
     restart: str = "same-step",
+    state: str | Sequence[str] | None = None,
 ) -> WrappedEnv:
     """Return a Gymnasium environment as a problem for `windage.run`.
 
     Parameters
     ----------
     env
-        An environment with Discrete spaces; with a `binner`, any observations it can bin. A time
-        limit that `gymnasium.make` put around it is taken off: the horizon takes its place.
+        An environment with Discrete actions, whose observations are Discrete, MultiDiscrete,
+        MultiBinary, or a Tuple or Dict of these: every combination is a state. With a `binner`, any
+        observations it can bin. A time limit that `gymnasium.make` put around it is taken off: the
+        horizon takes its place.
     horizon
         T, the number of steps. The environment is started again whenever it ends.
     reward_range
@@ -204,6 +234,9 @@ def wrap(
         and any action there leads back, for a reward of 0 (the nearest end of a range without 0).
         The second gives last states visits of their own: a learner that is optimistic about what
         it has not seen stops hoping for them.
+    state
+        The part of a Dict observation that is the state, or several of them; the others are kept as
+        `info`. All of them, if not given; of the environments of ns_gym, "state".
 
     Examples
     --------
@@ -224,7 +257,7 @@ def wrap(
         raise InputError(
             f"{shown(binner)} is not a Binner", field="binner", fix="pass wd.Binner(edges)"
         )
-    return WrappedEnv(env, horizon, reward_range, binner, restart)
+    return WrappedEnv(env, horizon, reward_range, binner, restart, state)
 
 
 def _without_limits(env: gymnasium.Env[Any, Any]) -> gymnasium.Env[Any, Any]:
@@ -239,8 +272,7 @@ def require_discrete(env: gymnasium.Env[Any, Any], name: str) -> Discrete[Any]:
     if isinstance(space, Discrete):
         return space
     fixes = {
-        "observation_space": "bin it: wrap(env, ..., binner=wd.Binner.uniform(low, high, bins)) "
-        "or wd.Binner.quantiles(samples, bins)",
+        "observation_space": "a table has a row a state: let the observation be its number",
         "action_space": "choose finitely many actions of it and map them with "
         "gymnasium.wrappers.TransformAction",
     }
@@ -252,27 +284,123 @@ def _actions(env: gymnasium.Env[Any, Any]) -> tuple[int, int]:
     return int(space.start), int(space.n)
 
 
+def _chosen(space: Space[Any], state: str | Sequence[str] | None) -> tuple[str, ...] | None:
+    """Return the parts of a Dict that are the state; None of any other space."""
+    if not isinstance(space, Dict):
+        if state is not None:
+            raise InputError(
+                f"{shown(space)} has no named parts", field="state", fix="leave it out"
+            )
+        return None
+    if state is None:
+        theirs = {_STATE, _CHANGE} <= set(space.keys())
+        return (_STATE,) if theirs else tuple(space.keys())
+    names = (state,) if isinstance(state, str) else tuple(state or ())
+    if not names:
+        raise InputError("names no part", field="state", fix="name the parts that are the state")
+    return tuple(as_choice(name, "state", sorted(space.keys())) for name in names)
+
+
 def _reader(
-    env: gymnasium.Env[Any, Any], binner: Binner | None
-) -> tuple[Callable[[Any], int], int]:
-    """Return how an observation becomes a state, and how many states there are."""
+    env: gymnasium.Env[Any, Any], chosen: tuple[str, ...] | None, binner: Binner | None
+) -> tuple[Callable[[Any], int], int, list[str] | None]:
+    """Return how an observation becomes a state, how many there are, and their names."""
+    space: Any = env.observation_space
+    if chosen is not None:
+        space = Dict({name: space[name] for name in chosen})
     if binner is not None:
-        return binner, binner.n_states
-    space = require_discrete(env, "observation_space")
-    start, count = int(space.start), int(space.n)
+        path: tuple[Any, ...] = () if chosen is None else chosen
+        if len(path) > 1:
+            raise InputError(
+                f"it bins one part, and {len(path)} are the state: {', '.join(path)}",
+                field="binner",
+                fix='name one, wrap(env, ..., state="...")',
+            )
+        return (lambda observation: binner(_part(observation, path))), binner.n_states, None
+    digits = list(_digits(space, (), ""))
+    states = math.prod(digit.size for digit in digits)
 
     def read(observation: Any) -> int:
-        found = as_integer(_scalar(observation), "observation", low=start, high=start + count - 1)
-        return found - start
+        found = 0
+        for path, name, start, size in digits:
+            value = _scalar(_part(observation, path))
+            value = as_integer(value, name or "observation", low=start, high=start + size - 1)
+            found = found * size + value - start
+        return found
 
-    return read, count
+    if len(digits) < 2 or states > _MOST_NAMED:
+        return read, states, None
+    each = [[f"{d.name} {d.start + k}" for k in range(d.size)] for d in digits]
+    return read, states, [", ".join(names) for names in itertools.product(*each)]
 
 
-def _space(env: gymnasium.Env[Any, Any], states: int, actions: int) -> StateActions:
+class _Digit(NamedTuple):
+    """A Discrete part of an observation, and the keys that lead to it."""
+
+    path: tuple[Any, ...]
+    name: str
+    start: int
+    size: int
+
+
+def _digits(space: Space[Any], path: tuple[Any, ...], name: str) -> Iterator[_Digit]:
+    """Return the Discrete parts of a space; the last one is to change fastest."""
+    if isinstance(space, Discrete):
+        yield _Digit(path, name, int(space.start), int(space.n))
+    elif isinstance(space, Dict):
+        for key, part in space.items():
+            yield from _digits(part, (*path, key), f"{name}.{key}".strip("."))
+    elif isinstance(space, Tuple):
+        for k, part in enumerate(space):
+            yield from _digits(part, (*path, k), f"{name}[{k}]")
+    elif isinstance(space, (MultiDiscrete, MultiBinary)):
+        sizes = space.nvec if isinstance(space, MultiDiscrete) else np.full(space.shape, 2)
+        starts = np.broadcast_to(getattr(space, "start", 0), sizes.shape)
+        for at in np.ndindex(sizes.shape):
+            place = "".join(f"[{k}]" for k in at)
+            yield _Digit((*path, *at), f"{name}{place}", int(starts[at]), int(sizes[at]))
+    else:
+        raise _not_discrete(space, path, name)
+
+
+def _part(observation: Any, path: tuple[Any, ...]) -> Any:
+    """Return what stands at the end of a path of keys."""
+    for key in path:
+        try:
+            observation = observation[key]
+        except (LookupError, TypeError):
+            raise InputError(f"it has no part {key!r}", field="observation") from None
+    return observation
+
+
+def _not_discrete(space: Space[Any], path: tuple[Any, ...], name: str) -> InputError:
+    fix = (
+        "bin it: wrap(env, ..., binner=wd.Binner.uniform(low, high, bins)) "
+        "or wd.Binner.quantiles(samples, bins)"
+    )
+    if path and isinstance(path[0], str):
+        fix = (
+            "say which parts are the state, wrap(env, ..., state=[...]); one that is not Discrete "
+            f'is binned: wrap(env, ..., state="{path[0]}", binner=wd.Binner(...))'
+        )
+    place = f"the part {name}, {shown(space)}," if path else shown(space)
+    return InputError(f"{place} is not Discrete", field="env.observation_space", fix=fix)
+
+
+def _announces(notice: Any) -> bool:
+    """Return whether a change was announced: any number in a notice that is not zero."""
+    if isinstance(notice, Mapping):
+        return any(map(_announces, notice.values()))
+    return bool(np.any(notice)) if notice is not None else False
+
+
+def _space(
+    env: gymnasium.Env[Any, Any], states: int, actions: int, names: list[str] | None
+) -> StateActions:
     masked = env.action_space
     if isinstance(masked, MaskedDiscrete) and masked.actions.n_states == states:
         return masked.actions
-    return StateActions.uniform(states=states, actions=actions)
+    return StateActions.uniform(states=states, actions=actions, state_names=names)
 
 
 def _scalar(value: Any) -> Any:

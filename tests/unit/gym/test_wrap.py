@@ -5,7 +5,7 @@ from __future__ import annotations
 import gymnasium
 import numpy as np
 import pytest
-from gymnasium.spaces import Box, Discrete, MultiBinary
+from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete, Tuple
 
 import windage as wd
 
@@ -44,6 +44,145 @@ class Odd(Corridor):
         if isinstance(self.answer, Exception):
             raise self.answer
         return self.answer
+
+
+BOX = Box(0.0, 1.0, ())
+
+
+class Notified(Corridor):
+    """Observes as the environments of ns_gym do, and announces a change every third step."""
+
+    observation_space = Dict(
+        state=Discrete(4, start=5),
+        env_change=Dict(P=Discrete(2)),
+        delta_change=Dict(P=BOX),
+        relative_time=BOX,
+    )
+
+    def observation(self, cell, changed):
+        notices = {"env_change": {"P": changed}, "delta_change": {"P": 0.5 * changed}}
+        return {"state": cell, "relative_time": np.float32(self.steps), **notices}
+
+    def reset(self, *, seed=None, options=None):
+        self.steps = 0
+        return self.observation(super().reset(seed=seed)[0], 0), {"prob": 1}
+
+    def step(self, action):
+        cell, *rest, _ = super().step(action)
+        self.steps += 1
+        return self.observation(cell, int(self.steps % 3 == 2)), *rest, {"prob": 0.5}
+
+
+def test_notices_of_a_change_are_information_and_no_state():
+    """The run is that in the plain environment, which says nothing of changes."""
+    runs = []
+    for env in (Corridor(), Notified()):
+        hall = wd.gym.wrap(env, horizon=20, reward_range=(-2, 0))
+        agent = wd.agents.make("random", hall.space, horizon=20)
+        runs.append(wd.run(hall, agent, seed=4))
+    assert hall.space.n_states == 4
+    assert runs[0].states.tolist() == runs[1].states.tolist()
+    steps, since = [], 0  # a restart begins to count anew
+    for t, (s, a) in enumerate(zip(runs[1].states, runs[1].actions, strict=False), 1):
+        since += 1
+        steps += [t] if since % 3 == 2 else []
+        since = 0 if s + a == 3 else since
+    assert hall.changes == steps
+    assert len(steps) > 3
+    hall.reset(0)
+    assert hall.changes == []
+    assert hall.info == {"prob": 1, "env_change": {"P": 0}, "delta_change": {"P": 0}} | {
+        "relative_time": 0
+    }
+    hall.step(0)
+    hall.step(0)
+    assert (hall.info["prob"], hall.info["env_change"]) == (0.5, {"P": 1})
+
+
+PARTS = Dict(
+    key=Discrete(2),
+    cell=MultiDiscrete([[2, 3]], start=[[0, 1]]),
+    both=Tuple([Discrete(3, start=-1), MultiBinary(2)]),
+)
+
+
+class Parts(gymnasium.Env):
+    """Shows all observations of `PARTS` one after another."""
+
+    observation_space, action_space = PARTS, Discrete(1)
+
+    def reset(self, *, seed=None, options=None):
+        self.all = [
+            {"key": key, "cell": np.array([[x, y]]), "both": (sign, np.array([b, c], np.int8))}
+            for sign in (-1, 0, 1)
+            for b in (0, 1)
+            for c in (0, 1)
+            for x in (0, 1)
+            for y in (1, 2, 3)
+            for key in (0, 1)
+        ]
+        assert all(one in PARTS for one in self.all)
+        return self.all[0], {}
+
+    def step(self, action):
+        self.all.append(self.all.pop(0))
+        return self.all[0], 0.0, False, False, {}
+
+
+def test_every_combination_of_discrete_parts_is_a_state():
+    """Each has one number of its own, in the order in which the last part changes fastest."""
+    env = wd.gym.wrap(Parts(), horizon=200)
+    assert env.space.n_states == 2 * 2 * 3 * 3 * 2 * 2 == 144
+    seen = [env.reset(0), *(env.step(0)[1] for _ in range(143))]
+    assert seen == list(range(144))
+    assert env.step(0)[1] == 0
+    names = env.space.state_names
+    assert names[1] == "both[0] -1, both[1][0] 0, both[1][1] 0, cell[0][0] 0, cell[0][1] 1, key 1"
+    part = wd.gym.wrap(Parts(), horizon=200, state="cell")
+    assert [part.reset(0), *(part.step(0)[1] for _ in range(12))] == [
+        0,
+        0,
+        1,
+        1,
+        2,
+        2,
+        3,
+        3,
+        4,
+        4,
+        5,
+        5,
+        0,
+    ]
+    assert set(part.info) == {"both", "key"}
+
+
+def test_a_card_game_is_played():
+    table = wd.gym.wrap(gymnasium.make("Blackjack-v1"), horizon=200, reward_range=(-1, 1))
+    assert table.space.n_states == 32 * 11 * 2
+    wd.run(table, wd.agents.make("random", table.space, horizon=200), seed=0)
+    assert table.ends > 50
+
+
+def test_a_part_is_binned():
+    load = wd.gym.wrap(Notified(), horizon=9, state="relative_time", binner=wd.Binner([1.5, 3.5]))
+    assert load.reset(0) == 0
+    assert [load.step(0)[1] for _ in range(5)] == [0, 1, 1, 2, 2]
+
+
+@pytest.mark.parametrize(
+    ("cell", "said"),
+    [
+        ({"state": 9}, "led to .*state"),
+        ({}, "it has no part 'state'"),
+        (5, "it has no part 'state'"),
+        ({"state": True}, "bool"),
+    ],
+)
+def test_a_part_that_is_none_is_named(cell, said):
+    odd = Odd(first=(cell, {}), spaces={"observation_space": Notified.observation_space})
+    with pytest.raises(wd.InputError, match=said):
+        wd.gym.wrap(odd, horizon=9).reset(0)
 
 
 @pytest.mark.parametrize(("name", "span"), TOYS)
@@ -188,8 +327,25 @@ def test_numbers_in_arrays_without_dimensions_pass_as_numbers():
             "action_space: .* is not Discrete. Fix: choose finitely many",
         ),
         (
-            lambda: wd.gym.wrap(Odd(spaces={"observation_space": MultiBinary(3)}), horizon=9),
-            "observation_space: .* is not Discrete",
+            lambda: wd.gym.wrap(Odd(spaces={"observation_space": Tuple([BOX])}), horizon=9),
+            r"observation_space: the part \[0\], Box.*, is not Discrete. Fix: bin it",
+        ),
+        (
+            lambda: wd.gym.wrap(Odd(spaces={"observation_space": MultiBinary(60)}), horizon=9),
+            "states",
+        ),
+        (lambda: wd.gym.wrap(Corridor(), horizon=9, state="cell"), "has no named parts"),
+        (lambda: wd.gym.wrap(Notified(), horizon=9, state=[]), "names no part"),
+        (lambda: wd.gym.wrap(Notified(), horizon=9, state="stat"), r"did you mean 'state'\?"),
+        (
+            lambda: wd.gym.wrap(Notified(), horizon=9, state=["state", "relative_time"]),
+            'the part relative_time, .* wrap.env, ..., state="relative_time", binner=',
+        ),
+        (
+            lambda: wd.gym.wrap(
+                Notified(), horizon=9, state=["state", "env_change"], binner=wd.Binner([1.0])
+            ),
+            "it bins one part, and 2 are the state",
         ),
     ],
 )
