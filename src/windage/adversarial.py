@@ -23,7 +23,14 @@ from windage.errors import (
     StateError,
     warn,
 )
-from windage.validation import LAST_TIME, as_choice, as_integer, as_real, require_memory
+from windage.validation import (
+    LAST_TIME,
+    as_choice,
+    as_integer,
+    as_integers,
+    as_real,
+    require_memory,
+)
 
 if TYPE_CHECKING:
     from windage.kernels.exp3 import Bank
@@ -209,10 +216,13 @@ def make_bank(
     share: ArrayLike = 0.0,
 ) -> Bank:
     """Return bandits side by side, with so many arms and such constants each."""
+    from windage.kernels import exp3
     from windage.kernels.exp3 import Bank, reset
     from windage.kernels.jit import call
 
-    counts = np.asarray(arms, np.int64)
+    counts = as_integers(arms, "arms", low=1, high=LAST_TIME)
+    as_integer(form, "form", low=0, high=exp3.TSALLIS)
+    require_memory(32.0 * float(counts.sum(dtype=np.float64)), "arms", fix="pass fewer arms")
     offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
     bank = Bank(
         form=form,

@@ -31,6 +31,7 @@ from windage.agents.configuration import (
 )
 from windage.agents.exclusive import exclusive
 from windage.agents.state import Blob, pack, take_back, unpack
+from windage.confidence.confidence import one_each
 from windage.confidence.tuning import Budgets, is_left_open
 from windage.errors import (
     CallOrderError,
@@ -41,7 +42,15 @@ from windage.errors import (
     heard_here,
 )
 from windage.spaces import StateActions, as_space
-from windage.validation import as_horizon, as_integer, as_range, as_real, as_seed, shown
+from windage.validation import (
+    as_horizon,
+    as_integer,
+    as_integers,
+    as_range,
+    as_real,
+    as_seed,
+    shown,
+)
 
 if TYPE_CHECKING:
     from windage.kernels.exogenous import ExogenousDynamics
@@ -136,6 +145,45 @@ class Steps(NamedTuple):
             self.afters[here],
             None if self.seen is None else self.seen[here],
         )
+
+    def checked(self, space: StateActions) -> Steps:
+        """Return these columns in the types that kernels take, or say which cannot be.
+
+        Of a step that was not learned from only the state counts: its outcome comes back as zeros.
+        """
+        states = as_integers(self.states, "states", low=0, high=space.n_states - 1)
+        n, learned = states.size, np.asarray(self.learned)
+        if learned.dtype != np.bool_ or learned.shape != (n,):
+            raise InputError(
+                f"has type {learned.dtype} and shape {learned.shape}",
+                field="learned",
+                fix=f"pass {n} booleans",
+            )
+        pairs, rewards, afters = np.zeros(n, np.int64), np.zeros(n), np.zeros(n, np.int64)
+        for field, column in (("pairs", self.pairs), ("afters", self.afters)):
+            if np.shape(column) != (n,):
+                raise InputError(
+                    f"has shape {np.shape(column)}", field=field, fix=f"pass {n} integers"
+                )
+        outcome = np.asarray(self.pairs)[learned], np.asarray(self.afters)[learned]
+        pairs[learned] = as_integers(outcome[0], "pairs", low=0, high=space.n_pairs - 1)
+        afters[learned] = as_integers(outcome[1], "afters", low=0, high=space.n_states - 1)
+        rewards[learned] = one_each(
+            np.asarray(self.rewards)[learned] if np.shape(self.rewards) == (n,) else self.rewards,
+            "rewards",
+            int(learned.sum()),
+            "step",
+            low=-math.inf,
+        )
+        wrong = learned & (space.state_of[pairs] != states)
+        if wrong.any():
+            i = int(np.argmax(wrong))
+            raise InputError(
+                f"{space.describe(int(pairs[i]))} is no pair of state {states[i]}",
+                field=f"pairs[{i}]",
+                fix="pass pairs of the states they were played in",
+            )
+        return Steps(states, learned, pairs, rewards, afters, self.seen)
 
 
 _NOTHING = np.zeros((0, 2), np.int64)
@@ -353,6 +401,7 @@ class Agent(ABC):
         >>> bool((twin.replay(lived) == pairs).all()), twin.state() == agent.state()
         (True, True)
         """
+        steps = self._replayable(steps)
         advised = np.zeros(steps.states.size, np.int64)
         actions = self.space.action_of[steps.pairs].tolist()
         columns = (steps.states, steps.learned, steps.rewards, steps.afters)
@@ -366,6 +415,18 @@ class Agent(ABC):
             else:
                 self.withdraw()
         return advised
+
+    def _replayable(self, steps: Steps) -> Steps:
+        """Return steps that a compiled loop may live through, or say which it may not."""
+        steps = steps.checked(self.space)
+        if steps.states.size and self.t + int(steps.learned[:-1].sum()) > self.horizon:
+            raise HorizonReached(
+                f"{int(steps.learned.sum())} steps from t = {self.t} on do not end by "
+                f"T = {self.horizon}",
+                field="replay",
+                fix="make an agent with a larger horizon",
+            )
+        return steps
 
     def _advance(self, steps: Steps, advised: NDArray[np.int64]) -> None:
         """Set the clock and the counts every agent has after so many steps."""

@@ -150,6 +150,7 @@ class ConfidenceRegion:
 
         Half the width moves to the best state; it is taken from the worst states first.
         """
+        pair, u = self._asked(pair, u)
         order = np.lexsort((np.arange(u.size), u))
         best = order[-1]
         row = np.zeros(self.space.n_states)
@@ -166,10 +167,16 @@ class ConfidenceRegion:
             left -= take
         return row
 
+    def _asked(self, pair: int, u: ArrayLike) -> tuple[int, NDArray[np.float64]]:
+        """Return a pair and numbers over states, or say which is impossible."""
+        place = as_integer(pair, "pair", low=0, high=self.space.n_pairs - 1)
+        return place, one_each(u, "u", self.space.n_states, "state", low=-np.inf)
+
     def as_plan(self, u: NDArray[np.float64]) -> Any:
         """Return sets and workspace for the compiled planner, which starts from u."""
         from windage.kernels.evi import BOUND, VACUOUS
 
+        u = self._asked(0, u)[1]
         free = self.width >= 2.0
         entries = np.where(free, 0, np.diff(self.p_hat.indptr))
         plan = blank_plan(self.space, int(entries.sum()))
@@ -379,6 +386,7 @@ class BoxRegion(ConfidenceRegion):
 
         Every state gets its lower bound; what is left goes to the best states first.
         """
+        pair, u = self._asked(pair, u)
         row: NDArray[np.float64] = self.lower[pair]
         upper = self.upper[pair]
         left = 1.0 - row.sum()
@@ -392,6 +400,7 @@ class BoxRegion(ConfidenceRegion):
         """Return sets and workspace for the compiled planner, which starts from u."""
         from windage.kernels.evi import BOUND, VACUOUS
 
+        u = self._asked(0, u)[1]
         pairs, states, free = self.space.n_pairs, self.space.n_states, self.is_free
         plan = blank_plan(self.space, pairs * states, boxes=True)
         plan.pairs["reward"] = self.reward_upper

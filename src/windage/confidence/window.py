@@ -15,8 +15,8 @@ import scipy.sparse
 from numpy.typing import ArrayLike, NDArray
 
 from windage.errors import InputError, StateError
-from windage.spaces import StateActions
-from windage.validation import as_integer, require_memory, shown
+from windage.spaces import StateActions, as_space
+from windage.validation import as_flag, as_integer, as_real, as_size, require_memory, shown
 
 if TYPE_CHECKING:
     from windage.kernels.window import Window as Kernel
@@ -66,10 +66,11 @@ class Window:
         squares: bool = False,
         longest: int = 0,
     ) -> None:
-        self.space = space
+        self.space = as_space(space)
         self.width = None if width is None else as_integer(width, "window", low=1)
         self.restarts = as_restarts(restarts)
-        self.squares = squares
+        self.squares = as_flag(squares, "squares")
+        longest = as_integer(longest, "longest", low=0)
         batch = _BATCH if self.width is None else min(self.width, _BATCH)
         ring = batch if self.width is None else self.width + batch + 1  # W steps fit an episode
         self.keeps_plan = longest >= ring - (self.width or 0)
@@ -114,8 +115,11 @@ class Window:
         """Remember one more sample."""
         from windage.kernels.window import take
 
+        p = as_integer(pair, "pair", low=0, high=self.space.n_pairs - 1)
+        state = self.space.check_state(after, "after")
+        x = as_real(reward, "reward")
         self.make_room(1)
-        take(self.kernel, pair, reward, after)
+        take(self.kernel, p, x, state)
 
     def make_room(self, samples: int) -> bool:
         """See to it that so many more samples fit; returns whether `kernel` was replaced.
@@ -124,6 +128,7 @@ class Window:
         """
         if not self.is_hashed or self.width is not None:
             return False
+        samples = as_size(samples, "samples", low=0)
         from windage.kernels.window import CELL, KEPT, refill
 
         clock = self.kernel.clock[0]
@@ -159,7 +164,7 @@ class Window:
 
     @ahead.setter
     def ahead(self, samples: int) -> None:
-        self.kernel.clock["ahead"] = samples
+        self.kernel.clock["ahead"] = as_size(samples, "ahead", low=0)
 
     def clear(self) -> None:
         """Forget everything."""
@@ -262,6 +267,7 @@ class Window:
         _require(0 <= dropped <= counted <= taken and dropped == first >= start, "clock")
         _require(kept < self.kernel.ring.size, "clock")  # a full ring is counted at once
         keys, counts = saved["cell_key"], saved["cell_count"]
+        _require(keys.dtype == counts.dtype == np.int64 and keys.ndim == 1, "cell_key")
         _require(keys.shape == counts.shape and bool((np.diff(keys) > 0).all()), "cell_key")
         _require(_inside(keys, pairs * states) and bool((counts > 0).all()), "cell_key")
         since = start if self.width is None else dropped

@@ -8,6 +8,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
+from windage.agents.multiscale.windows import WindowExperts
 from windage.confidence import window as module
 from windage.confidence.window import Window
 from windage.errors import InputError, ModelError, StateError
@@ -357,3 +358,43 @@ def test_contents_need_no_commit(width, restarts):
         if rng.random() < 0.2:
             window.commit()
             assert window.contents.tolist() == window.visits.tolist()
+
+
+@pytest.mark.parametrize(
+    ("sample", "message"),
+    [
+        ({"pair": 10**9}, "pair: 1000000000 is not an integer from 0 to 2"),
+        ({"pair": 3}, "pair: 3 is not an integer from 0 to 2"),
+        ({"pair": -1}, "pair: -1 is not an integer from 0 to 2"),
+        ({"pair": True}, "pair: True is a boolean"),
+        ({"pair": 1.0}, r"pair: 1\.0 \(float\) is not an integer"),
+        ({"pair": 2**63}, "pair: 9223372036854775808 is not an integer"),
+        ({"after": 2}, "after: 2 is not an integer from 0 to 1"),
+        ({"after": -1}, "after: -1 is not an integer from 0 to 1"),
+        ({"reward": math.nan}, "reward: nan is not a number"),
+        ({"reward": "1"}, "reward: '1' is not a number"),
+    ],
+)
+@pytest.mark.parametrize("kind", ["window", "experts"])
+def test_samples_that_cannot_be(kind, sample, message):
+    """Kernels have no bounds checks: a pair of 10**9 wrote, or died, wherever that is."""
+    space = StateActions([2, 1])
+    made = Window(space, 5) if kind == "window" else WindowExperts(space, [2, 9])
+    with pytest.raises(InputError, match=message):
+        made.add(**{"pair": 0, "reward": 0.5, "after": 1} | sample)
+    made.add(0, 0.5, 1)
+    assert made.contents.sum() == 1
+
+
+@pytest.mark.parametrize("value", [-1, 2**63, 1.5, None, True])
+def test_steps_ahead_that_cannot_be(value):
+    for made in (Window(SPACE, 5), WindowExperts(SPACE, [2, 9])):
+        with pytest.raises(InputError, match="ahead"):
+            made.ahead = value
+        assert made.ahead == 0
+
+
+@pytest.mark.parametrize("windows", [[], [0, 3], [-4, 3], [9, 2], [3, 3], [2.5, 9], 7, [True, 9]])
+def test_lengths_of_windows_that_cannot_be(windows):
+    with pytest.raises(InputError, match="windows"):
+        WindowExperts(SPACE, windows)

@@ -216,6 +216,7 @@ class Relay(Agent):
         """Let each runner live through its own steps."""
         if not self.has_loop():
             return super().replay(steps)
+        steps = self._replayable(steps)
         advised = np.zeros(steps.states.size, np.int64)
         done = 0
         while done < steps.states.size:

@@ -13,10 +13,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from windage.errors import StateError
-from windage.spaces import StateActions
+from windage.errors import InputError, StateError
+from windage.spaces import StateActions, as_space
 from windage.structure import INTERVAL, Structure
-from windage.validation import require_memory
+from windage.validation import (
+    LAST_TIME,
+    as_integer,
+    as_integers,
+    as_real,
+    as_size,
+    require_memory,
+    shown,
+)
 
 if TYPE_CHECKING:
     from windage.kernels.window_experts import Cells, Experts, Weights
@@ -91,8 +99,13 @@ class WindowExperts:
         structure: Structure | None = None,
         prior: NDArray[np.float64] | None = None,
     ) -> None:
-        self.space = space
-        self.windows = windows
+        self.space = as_space(space)
+        self.windows = as_integers(windows, "windows", low=1, high=LAST_TIME).tolist()
+        if not self.windows or self.windows != sorted(set(self.windows)):
+            raise InputError(
+                f"{shown(windows)} do not rise", field="windows", fix="pass rising lengths"
+            )
+        windows = self.windows
         self._prior = prior  # in the place of that of `tilt`
         self._weighing = weighing or Weighing()
         self._sizes = np.full(space.n_pairs, space.n_states, np.int64)
@@ -200,8 +213,11 @@ class WindowExperts:
         """Learn from one more step without a structure, its reward in [0, 1]."""
         from windage.kernels.window_experts import take_all
 
+        p = as_integer(pair, "pair", low=0, high=self.space.n_pairs - 1)
+        state = self.space.check_state(after, "after")
+        x = as_real(reward, "reward", low=0.0, high=1.0)
         self.make_room(1)
-        take_all(self.kernel, np.array([pair]), np.array([reward]), np.array([after]))
+        take_all(self.kernel, np.array([p]), np.array([x]), np.array([state]))
 
     @property
     def taken(self) -> int:
@@ -215,7 +231,7 @@ class WindowExperts:
 
     @ahead.setter
     def ahead(self, steps: int) -> None:
-        self.kernel.clock["ahead"] = steps
+        self.kernel.clock["ahead"] = as_size(steps, "ahead", low=0)
 
     @property
     def visits(self) -> NDArray[np.int64]:

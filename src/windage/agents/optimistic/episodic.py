@@ -20,12 +20,12 @@ from windage.agents.configuration import AgentOptions
 from windage.agents.episodes import REASONS, RECENT, Episode, Episodes, larger_ring, rows_of
 from windage.agents.exclusive import exclusive
 from windage.agents.state import take_back
-from windage.confidence.confidence import SWEEPS, blank_plan, not_converged
+from windage.confidence.confidence import SWEEPS, blank_plan, not_converged, one_each
 from windage.confidence.window import Window, as_restarts
-from windage.errors import GuaranteeWarning, ParameterWarning, StateError, warn
+from windage.errors import GuaranteeWarning, InputError, ParameterWarning, StateError, warn
 from windage.rng import key
 from windage.spaces import StateActions
-from windage.validation import LAST_TIME, as_integer, as_real, require_memory
+from windage.validation import LAST_TIME, as_integer, as_integers, as_real, require_memory
 
 if TYPE_CHECKING:
     from windage.kernels.swucrl2cw import OptimisticLearner
@@ -470,11 +470,20 @@ class EpisodicAgent(KernelAgent):
     ) -> None:
         """`preload` many samples at once, by pair; the same bytes as one by one.
 
-        If one of the rewards is impossible nothing is learned. Pairs and states are not checked.
+        If one of them is impossible nothing is learned.
         """
         from windage.kernels.swucrl2cw import remember_all
 
         self._require_unstarted(self.n_episodes > 0)
+        pairs = as_integers(pairs, "pairs", low=0, high=self.space.n_pairs - 1)
+        afters = as_integers(afters, "afters", low=0, high=self.space.n_states - 1)
+        rewards = one_each(rewards, "rewards", pairs.size, "sample", low=-math.inf)
+        if afters.size != pairs.size:
+            raise InputError(
+                f"has {afters.size} states for {pairs.size} pairs",
+                field="afters",
+                fix="pass as many of each",
+            )
         if pairs.size == 0:
             return
         least, most = (self._check_reward(float(one)) for one in (rewards.min(), rewards.max()))
@@ -497,10 +506,11 @@ class EpisodicAgent(KernelAgent):
 
         if not (self.replays and self.has_loop()):
             return super().replay(steps)
+        steps = self._replayable(steps)
         advised = np.zeros(steps.states.size, np.int64)
         self._make_room_to_remember(int(steps.learned.sum()))
         self._make_room_to_log(steps.states.size)
-        columns = map(np.ascontiguousarray, steps[:5])
+        columns = steps[:5]
         nothing = np.zeros((steps.states.size, 0, 2), np.int64)
         with self.in_step():
             t, done = replay(self._learner, self.t, *columns, nothing, advised)
