@@ -176,7 +176,7 @@ def _play_steps(
     progress: Callable[[int, int], None] | None,
 ) -> int:
     buffer = Block.empty(min(steps, 1 << 10))
-    done, shows = 0, world.shows and _takes_seen(agent)
+    done, shows = 0, world.shows and takes_seen(agent)
     while done < steps:
         block = buffer.head(min(buffer.states.size, steps - done, tape.before_census))
         until = time.monotonic() + _PATIENCE
@@ -207,7 +207,7 @@ def _play_steps(
     return world.state
 
 
-def _takes_seen(agent: Player) -> bool:
+def takes_seen(agent: Player) -> bool:
     """Return whether what a step shows can be told to the agent."""
     try:
         return "seen" in inspect.signature(agent.observe).parameters

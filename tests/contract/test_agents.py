@@ -27,6 +27,57 @@ def test_every_agent_keeps_the_contract(id):
     check_agent(id, horizon=2000 if RELIABILITY else 1000)
 
 
+LEARN_LAWS = [
+    id for id in wd.agents.names() if "structure" in wd.agents.parameters(wd.agents.get(id))
+]
+
+
+@pytest.mark.parametrize("id", LEARN_LAWS)
+def test_every_learner_of_laws_keeps_the_contract(id):
+    """In a small structure with intervals and groups, and in one whose rewards are learned."""
+    check_agent(id, horizon=1000, options={"structure": "environment"})
+    known = wd.Structure(
+        wd.StateActions([2, 2]),
+        [wd.Exogenous("weather", ["dry", "wet"])],
+        next_state=lambda s, a, weather: a if weather == "wet" else s,
+    )
+    assert known.reward is None
+    check_agent(id, horizon=300, options={"structure": known})
+
+
+def test_learners_of_laws_play_in_a_world_of_the_users():
+    auctions = wd.envs.make("bidding-v1", horizon=200)
+
+    def make(space, horizon, seed):
+        return wd.MultiScale(space, horizon=horizon, structure=auctions.structure, seed=seed)
+
+    check_agent(make, horizon=200, problem=auctions)
+    check_agent("random", horizon=200, problem=auctions)
+    check_agent(Plain, horizon=200, problem=auctions)  # its observe does not take `seen`
+
+
+class TrustsOutcomes(wd.PSRL):
+    """Takes an outcome that is not declared for one that was not said."""
+
+    def __new__(cls, space, **options):
+        agent = wd.PSRL(space, **options)
+        plain = agent._check_seen
+
+        def lenient(pair, reward, after, seen):
+            told = seen or {}
+            known = ("demand", range(3)), ("won", (0, 1))
+            return plain(pair, reward, after, {n: told[n] for n, o in known if told.get(n) in o})
+
+        agent._check_seen = lenient
+        return agent
+
+
+def test_an_agent_that_trusts_outcomes_is_found():
+    options = {"structure": "environment"}
+    with pytest.raises(AssertionError, match="with an undeclared .* was accepted"):
+        check_agent(TrustsOutcomes, horizon=300, options=options)
+
+
 @pytest.mark.parametrize("ties", ["lowest", "random", "previous", "sampled"])
 def test_every_tie_rule_keeps_the_contract(ties):
     def make(space, horizon, seed):

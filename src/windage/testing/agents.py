@@ -21,16 +21,17 @@ import numpy as np
 
 from windage import agents
 from windage.agents.base import Agent
-from windage.agents.registry import in_words
+from windage.agents.registry import in_words, with_structure
 from windage.confidence.tuning import Budgets
 from windage.errors import GuaranteeWarning, InputError, ParameterWarning
 from windage.models import DriftingMDP
 from windage.models.mdp import MDP
 from windage.rng import stream
 from windage.schedules import Cosine, Steps
-from windage.simulate import run
+from windage.simulate import run, takes_seen
 from windage.simulators import Simulator
 from windage.spaces import StateActions
+from windage.structure import Exogenous, Structure
 from windage.validation import as_choice, as_integer, as_seed
 
 __all__ = ["Finding", "NotOffered", "agent_checks", "check_agent", "findings"]
@@ -65,6 +66,9 @@ def check_agent(
     before; a saved agent goes on as if it had never stopped; impossible calls are refused and
     change nothing; memory is bounded; and a compiled loop plays what `act` and `observe` play.
 
+    In an environment with a structure `observe` is given `seen` if it takes it. An agent that has a
+    `structure` refuses outcomes that are not declared, or that do not lead to the next state.
+
     Parameters
     ----------
     make
@@ -78,14 +82,16 @@ def check_agent(
     seed
         Of the agent and of the environment.
     problem
-        The environment to play in; a small one of windage if not given.
+        The environment to play in; a small one of windage if not given, one that follows from a
+        structure if `options` has one.
     options
-        Parameters of the agent, for a class or an id.
+        Parameters of the agent, for a class or an id. `structure` may be "environment".
 
     Examples
     --------
     >>> check_agent("random", horizon=300)
     >>> check_agent(lambda space, horizon, seed: agents.UCRL2(space, horizon=horizon, seed=seed))
+    >>> check_agent("psrl", horizon=300, options={"structure": "environment"})
     """
     for check in agent_checks(make, horizon=horizon, seed=seed, problem=problem, options=options):
         with suppress(NotOffered):
@@ -106,14 +112,14 @@ def agent_checks(
     and `NotOffered` if it is about something optional that the agent does not have.
     """
     T, seed = as_integer(horizon, "horizon", low=8), as_seed(seed)
-    environment = _environment(T) if problem is None else problem
+    given = _options(make, options)
+    environment = _environment(T, given) if problem is None else problem
     if not isinstance(environment, DriftingMDP) or environment.horizon < T:
         raise InputError(
             f"{environment!r} is no DriftingMDP of at least {T} steps",
             field="problem",
             fix="pass a model with a larger horizon, or none",
         )
-    given = _options(make, options)
     made, required, short = (
         _maker(make, environment, given),
         _required(make, environment),
@@ -143,7 +149,9 @@ def agent_checks(
             "leaves the global random generators alone",
             lambda: _check_global_randomness(made, environment, seed, alone),
         ),
-        AgentCheck("does not know the future", lambda: _check_future(make, given, T, seed)),
+        AgentCheck(
+            "does not know the future", lambda: _check_future(make, given, environment, T, seed)
+        ),
         AgentCheck(
             "windage.run plays what act and observe play",
             lambda: _check_loop(made(seed), environment, seed, alone),
@@ -153,7 +161,7 @@ def agent_checks(
             "refuses impossible calls and stays as it was",
             lambda: _check_bad_calls(made(seed), environment, seed),
         ),
-        AgentCheck(_MEMORY, lambda: _check_memory(lambda: made(seed), environment.space, T)),
+        AgentCheck(_MEMORY, lambda: _check_memory(lambda: made(seed), environment, T)),
     ]
     skipped = {"does not know the future"} if required else set()
     if T < _LONG:
@@ -233,8 +241,53 @@ def findings(
     return found
 
 
-def _environment(horizon: int) -> DriftingMDP:
-    return DriftingMDP.blend(_models()[:2], Cosine(2), horizon=horizon)
+def _environment(horizon: int, options: Mapping[str, Any]) -> DriftingMDP:
+    """Return the environment to play in; for an agent with a structure, one that has it."""
+    asked = options.get("structure")
+    if asked is None:
+        return DriftingMDP.blend(_models()[:2], Cosine(2), horizon=horizon)
+    if isinstance(asked, Mapping):
+        asked = Structure.from_dict(asked)
+    known = asked if isinstance(asked, Structure) else _structure()
+    return _of_laws(known, (0, 1), Cosine(2), horizon)
+
+
+def _structure() -> Structure:
+    """Return a small structure: intervals, laws that not every action shows, rewards beyond 1."""
+
+    def bid(_: int, a: int) -> int | None:
+        return a or None
+
+    def after(s: int, _: int, demand: int, won: int | None) -> int:
+        return (s + min(demand, 1) + (won or 0)) % len(_ACTIONS)
+
+    def pays(s: int, a: int, _: int, won: int | None) -> float:
+        return 3.0 * (won or 0) - a - 0.5 * s
+
+    demand = Exogenous("demand", range(3), seen="interval")
+    won = Exogenous("won", (0, 1), bid, seen="involved")
+    return Structure(StateActions(_ACTIONS), [demand, won], next_state=after, reward=pays)
+
+
+def _of_laws(
+    structure: Structure, which: tuple[int, int], schedule: Any, horizon: int
+) -> DriftingMDP:
+    """Return a model whose laws go from one draw to another."""
+    rng = stream(0, "agent_checks")
+    bases = [[rng.dirichlet(np.ones(n)) for n in structure.law_sizes] for _ in range(3)]
+    given: dict[str, Any] = {}
+    for law, (f, label) in enumerate(structure.laws):
+        rows = np.array([bases[i][law] for i in which])
+        name = structure.variables[f].name
+        if label is None:
+            given[name] = rows, schedule
+        else:
+            given.setdefault(name, {})[label] = rows, schedule
+    means = None
+    if structure.reward is None:
+        low, high = structure.reward_range
+        means = low + (high - low) * rng.random(structure.space.n_pairs)
+    return structure.drifting(given, horizon=horizon, rewards=means)
 
 
 def _models() -> list[MDP]:
@@ -261,7 +314,7 @@ def _maker(
     if isinstance(make, str) or (isinstance(make, type) and issubclass(make, Agent)):
         kind = agents.resolve(make) if isinstance(make, str) else make
         options: dict[str, Any] = {
-            **given,
+            **with_structure(kind, dict(given), environment),
             **_required(make, environment),
             "budgets": budgets or environment.budgets(),
         }
@@ -339,8 +392,7 @@ def _check_calls(agent: Any, environment: DriftingMDP, seed: int, alone: Path) -
         _require(again == a, f"t={t}: act({s}) returned {a}, and {again} when asked again", fix)
         _require(_saved(agent) == before, f"t={t}: asking again changed the state", fix)
         _require(a == once, f"t={t}: asked twice before, act({s}) returned {a}, not {once}", fix)
-        reward, after = simulator.step(a)
-        agent.observe(s, a, reward, after)
+        _observe(agent, simulator, s, a)
 
 
 def _check_twins(one: Any, other: Any, environment: DriftingMDP, seed: int, alone: Path) -> None:
@@ -385,14 +437,21 @@ def _global_generators() -> Iterator[None]:
         np.random.set_state(numpy)  # noqa: NPY002
 
 
-def _check_future(make: Any, options: Mapping[str, Any], horizon: int, seed: int) -> None:
+def _check_future(
+    make: Any, options: Mapping[str, Any], played_in: DriftingMDP, horizon: int, seed: int
+) -> None:
     """Play in two environments that differ after some t: up to then the actions are the same."""
     models, cut = _models(), min(_SHORT, horizon) // 2
     actions: list[Any] = []
     budgets: Budgets | None = None
     diameter: float | None = None
-    for later in models[1:]:
-        environment = DriftingMDP.blend([models[0], later], Steps([cut + 1]), horizon=horizon)
+    for later in (1, 2):
+        if played_in.structure is not None:
+            known = played_in.structure
+            environment = _of_laws(known, (0, later), Steps([cut + 1]), horizon)
+        else:
+            bases = [models[0], models[later]]
+            environment = DriftingMDP.blend(bases, Steps([cut + 1]), horizon=horizon)
         if budgets is None:  # what an agent is given is the same in both
             budgets, diameter = environment.budgets(), environment.max_diameter().upper
         agent = _maker(make, environment, options, budgets, diameter)(seed)
@@ -438,10 +497,9 @@ def _check_resume(
         fix,
     )
     again, s = type(agent).from_state(pending, **required), simulator.state
-    reward, after = simulator.step(advised)
-    accepted = False
+    accepted, reward = False, 0.0
     with suppress(ValueError):
-        again.observe(s, advised, reward, after)
+        reward = _observe(again, simulator, s, advised)
         accepted = True
     _require(accepted, f"t={cut + 1}: restored with a decision pending, observe is refused", fix)
     rest = [(s, advised, reward), *_play(again, simulator, len(alone) - cut - 1)]
@@ -473,7 +531,29 @@ def _check_bad_calls(agent: Any, environment: DriftingMDP, seed: int) -> None:
     ):
         if what != "in a state that was not asked for" or space.n_states > 1:
             _refuses(agent, "observe", call, what)
+    if simulator.shows and getattr(agent, "structure", None) is not None:
+        _check_bad_outcomes(agent, simulator, s, a)
     _require(agent.act(s) == a, "impossible calls changed the decision", "check before learning")
+
+
+def _check_bad_outcomes(agent: Any, simulator: Simulator, s: int, a: int) -> None:
+    """Tell it of outcomes that there are not, and of some that lead elsewhere."""
+    structure = simulator.problem.structure
+    assert structure is not None
+    pair = structure.space.pair(s, a)
+    reward, after = simulator.step(a)
+    seen = simulator.seen or {}
+    fix = "check what is seen before anything else and raise windage.errors.InputError"
+    for name in seen:
+        wrong = seen | {name: "no such outcome"}
+        _refuses(agent, "observe", (s, a, reward, after, wrong), "with an undeclared outcome", fix)
+    wrong = seen | {"no such variable": 1}
+    _refuses(agent, "observe", (s, a, reward, after, wrong), "with an undeclared variable", fix)
+    leads = structure.next_state[structure.first[pair] : structure.first[pair + 1]]
+    for elsewhere in range(structure.space.n_states):
+        if elsewhere not in leads:
+            call = (s, a, reward, elsewhere, seen)
+            _refuses(agent, "observe", call, "with outcomes that lead elsewhere", fix)
 
 
 def _refuses(
@@ -492,21 +572,27 @@ def _refuses(
     _require(_saved(agent) == before, f"{shown} was refused, and changed the state", fix)
 
 
-def _check_memory(make: Callable[[], Any], space: StateActions, horizon: int) -> None:
+def _check_memory(make: Callable[[], Any], environment: DriftingMDP, horizon: int) -> None:
     """Compare what an agent gives back when it goes, after more and more steps.
 
     Only what the agent holds is measured: what Python and compiled calls keep for themselves stays.
     Room that is taken once, for all that may come, is no growth: a history grows whenever the steps
     are doubled.
     """
-    rng = stream(1, "agent_checks")
+    space, rng = environment.space, stream(1, "agent_checks")
     states = rng.integers(space.n_states, size=horizon + 1).tolist()
     rewards = rng.integers(2, size=horizon).astype(np.float64).tolist()
 
     def held(steps: int) -> int:
         agent = make()
-        for i in range(steps):
-            agent.observe(states[i], agent.act(states[i]), rewards[i], states[i + 1])
+        if environment.structure is not None:  # not every state follows from every other
+            simulator = Simulator(environment, 0)
+            for _ in range(steps):
+                _observe(agent, simulator, simulator.state, agent.act(simulator.state))
+            del simulator
+        else:
+            for i in range(steps):
+                agent.observe(states[i], agent.act(states[i]), rewards[i], states[i + 1])
         gc.collect()
         before = tracemalloc.get_traced_memory()[0]
         del agent
@@ -541,10 +627,18 @@ def _play(agent: Any, environment: Simulator, steps: int) -> Path:
     for _ in range(steps):
         s, t = environment.state, environment.t
         a = _asked(agent, environment.space, s, t)
-        reward, after = environment.step(a)
-        agent.observe(s, a, reward, after)
-        path.append((s, a, reward))
+        path.append((s, a, _observe(agent, environment, s, a)))
     return path
+
+
+def _observe(agent: Any, simulator: Simulator, s: int, a: int) -> float:
+    """Play an action, let the agent learn from it, and return the reward."""
+    reward, after = simulator.step(a)
+    if simulator.shows and takes_seen(agent):
+        agent.observe(s, a, reward, after, seen=simulator.seen)
+    else:
+        agent.observe(s, a, reward, after)
+    return reward
 
 
 def _asked(agent: Any, space: StateActions, s: int, t: int) -> int:
