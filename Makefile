@@ -50,8 +50,12 @@ docs: setup
 notebooks: setup
 	$(BIN)/python -m tests.docs.notebooks out/notebooks
 
+# Kernels have no bounds checks: here they are compiled with them, in a cache of their own.
+reliability: KERNELS := tests/unit tests/contract tests/property
 reliability: setup browser warm
 	WINDAGE_RELIABILITY=1 $(PYTEST) tests
+	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(CURDIR)/out/bounds WINDAGE_PATIENCE=0 $(PYTEST) $(KERNELS)
+	$(BIN)/python -X dev -m pytest -n auto --dist worksteal $(KERNELS)
 
 clean:
 	rm -rf .venv out .pytest_cache .mypy_cache .ruff_cache

@@ -117,7 +117,8 @@ def agent(id_: str, steps: int = 4) -> Any:
 
 def fresh(id_: str) -> Any:
     budgets = wd.envs.make("riverswim", horizon=T).budgets()
-    return wd.agents.make(id_, SPACE, horizon=T, budgets=budgets)
+    options = {"window": 9} if id_ == "sw-ucrl" else {}
+    return wd.agents.make(id_, SPACE, horizon=T, budgets=budgets, **options)
 
 
 def observed(id_: str) -> Callable[..., None]:

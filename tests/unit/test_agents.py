@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import math
+import struct
 
 import numpy as np
 import pytest
@@ -206,6 +209,42 @@ def test_a_state_of_another_format_is_named_before_its_fields_are_read():
     body = state._MAGIC + struct.pack("<Q", len(text)) + text
     with pytest.raises(wd.StateError, match="format 99"):
         wd.agents.restore(body + hashlib.sha256(body).digest())
+
+
+def headed(data, change):
+    """A saved agent whose header is another; its checksum fits."""
+    start = len(b"windage agent\n")
+    (length,) = struct.unpack("<Q", data[start : start + 8])
+    text = change(data[start + 8 : start + 8 + length])
+    rest = data[start + 8 + length : -32]
+    body = data[:start] + struct.pack("<Q", len(text)) + text + rest
+    return body + hashlib.sha256(body).digest()
+
+
+def arrays(*found):
+    return lambda text: json.dumps(json.loads(text) | {"arrays": found}).encode()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (arrays(["x", "<f8", [2**32, 2**32]]), r"'x' is cut short: its shape is \[4294967296, "),
+        (arrays(["x", "<f8", [0, 2**62]]), "'x' is cut short"),
+        (arrays(["x", "|u1", [1] * 65]), "'x' has the impossible type"),
+        (arrays(["x", "<f8", [-1]]), "'x' has the impossible type"),
+        (arrays(["x", "|O8", [0]]), "'x' has the impossible type"),
+        (arrays(["x", "|u1", [0]], ["x", "|u1", [0]]), "'x' is there twice"),
+        (arrays(["x" * 10**6, "<f8", [9]]), "'xx.*x... is cut short"),
+        (lambda text: b"[" * 10**5 + b"]" * 10**5, "the header cannot be read"),
+        (lambda text: text.replace(b'"values":', b'"values":{},"x":' + b"[" * 10**5), "be read"),
+    ],
+)
+def test_headers_that_were_made_to_do_harm(change, message):
+    whole = agent().state()
+    assert headed(whole, lambda text: text) == whole
+    with pytest.raises(StateError, match=message) as caught:
+        wd.agents.restore(headed(whole, change))
+    assert len(str(caught.value)) < 400
 
 
 def test_an_unknown_agent_in_a_state_is_a_damaged_state():

@@ -152,7 +152,7 @@ class Steps(NamedTuple):
         Of a step that was not learned from only the state counts: its outcome comes back as zeros.
         """
         states = as_integers(self.states, "states", low=0, high=space.n_states - 1)
-        n, learned = states.size, np.asarray(self.learned)
+        n, learned = states.size, np.ascontiguousarray(self.learned)
         if learned.dtype != np.bool_ or learned.shape != (n,):
             raise InputError(
                 f"has type {learned.dtype} and shape {learned.shape}",
@@ -628,7 +628,7 @@ def _impossible() -> Iterator[None]:
         raise
     except (
         *(LookupError, TypeError, ValueError, ArithmeticError, AttributeError),
-        msgspec.ValidationError,
+        *(msgspec.ValidationError, RecursionError),
     ) as err:
         raise StateError(
             f"the saved values are impossible ({err})",

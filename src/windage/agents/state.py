@@ -7,6 +7,7 @@ another as little-endian bytes, and the SHA-256 of everything before it.
 from __future__ import annotations
 
 import hashlib
+import math
 import struct
 from typing import Any
 
@@ -15,11 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from windage.errors import StateError
+from windage.validation import shown
 
 __all__ = ["Blob", "array_like", "pack", "take_back", "unpack"]
 
 _MAGIC = b"windage agent\n"
 _FORMAT = 2
+_MOST_AXES = 8  # no agent has arrays of more; NumPy takes 64
 _DTYPES = ("|b1", "|u1", "<i4", "<i8", "<u8", "<f8")
 
 
@@ -97,19 +100,20 @@ def unpack(data: bytes) -> Blob:
                 fix="use the version of windage that wrote it",
             )
         header = msgspec.json.decode(body[start : start + length], type=_Header)
-    except msgspec.DecodeError as err:
+    except (msgspec.DecodeError, RecursionError) as err:
         raise _damaged(f"the header cannot be read ({err})") from None
     arrays: dict[str, NDArray[Any]] = {}
     place = start + length
     for name, dtype, shape in header.arrays:
-        if dtype not in _DTYPES or any(n < 0 for n in shape):
-            raise _damaged(f"array {name!r} has the impossible type {dtype} {shape}")
-        size = np.dtype(dtype).itemsize * int(np.prod(shape, dtype=np.int64))
-        if place + size > len(body):
-            raise _damaged(f"array {name!r} is cut short")
-        flat = np.frombuffer(
-            body, dtype=dtype, count=int(np.prod(shape, dtype=np.int64)), offset=place
-        )
+        if dtype not in _DTYPES or len(shape) > _MOST_AXES or any(n < 0 for n in shape):
+            raise _damaged(f"array {shown(name)} has the impossible type {dtype} {shown(shape)}")
+        count = math.prod(shape)  # as it is: 2^32 x 2^32 would be 0 in 64 bits
+        size = np.dtype(dtype).itemsize * count
+        if place + size > len(body) or any(n > len(body) for n in shape):
+            raise _damaged(f"array {shown(name)} is cut short: its shape is {shown(shape)}")
+        if name in arrays:
+            raise _damaged(f"array {shown(name)} is there twice")
+        flat = np.frombuffer(body, dtype=dtype, count=count, offset=place)
         arrays[name] = flat.reshape(shape).astype(np.dtype(dtype).newbyteorder("="))
         place += size
     if place != len(body):

@@ -195,7 +195,7 @@ def agent_records(
     for event in journal.events(f"{where} ORDER BY n", *values):
         try:
             body = decode_body(event.body or "")
-        except msgspec.DecodeError as err:
+        except (msgspec.DecodeError, RecursionError) as err:
             raise damaged(journal.path, f"event {event.n} cannot be read ({err})") from None
         if isinstance(body, Created):
             maker = (makers or {}).get(body.name) or AgentMaker(None)

@@ -69,7 +69,7 @@ def _decoded(data: bytes) -> Head | None:
     text, _, checksum = data[:-1].rstrip(b" ").rpartition(b" ")
     if len(data) != _SIZE or hashlib.sha256(text).hexdigest().encode()[:16] != checksum:
         return None
-    with contextlib.suppress(msgspec.DecodeError):
+    with contextlib.suppress(msgspec.DecodeError, RecursionError):
         return msgspec.json.decode(text, type=Head)
     return None
 

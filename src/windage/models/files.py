@@ -151,7 +151,10 @@ def load(path: str | Path) -> DriftingMDP:
             return model_of(header, stored)
         except StateError:
             raise
-        except (WindageError, ValueError, KeyError, IndexError, TypeError, OverflowError) as err:
+        except (
+            *(WindageError, ValueError, LookupError, TypeError, ArithmeticError, AttributeError),
+            RecursionError,
+        ) as err:
             raise _unreadable(file, str(err) or type(err).__name__) from None
 
 
@@ -168,7 +171,7 @@ def _header(file: Path, data: bytes) -> _Header | Header:
             return msgspec.json.decode(data, type=_Header)
         if version == FORMAT:
             return msgspec.json.decode(data, type=Header)
-    except msgspec.DecodeError as err:
+    except (msgspec.DecodeError, RecursionError) as err:
         raise _unreadable(file, f"header: {err}") from None
     newer = version > FORMAT
     raise StateError(

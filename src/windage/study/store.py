@@ -168,7 +168,7 @@ def _decode(data: bytes, path: Path) -> Manifest:
             ):
                 if index >= len(known):
                     raise msgspec.DecodeError(f"runs[{i}].{name} is {index:,} of {len(known):,}")
-    except (msgspec.DecodeError, UnicodeDecodeError) as err:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as err:
         raise StateError(
             f"cannot be read ({err})",
             field=str(path),
@@ -334,7 +334,9 @@ class Store:
             return set()
         keys = set()
         for line in lines:
-            with contextlib.suppress(ValueError, AttributeError):  # a line that was cut short
+            with contextlib.suppress(
+                ValueError, AttributeError, RecursionError
+            ):  # a line that was cut short
                 entry = json.loads(line)
                 if entry.get("kind") == "failure":
                     keys.add(str(entry.get("key")))
