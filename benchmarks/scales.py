@@ -14,7 +14,9 @@ MODELS = {
     "random 20x4": lambda: wd.envs.make("random-drift", horizon=T, states=20, actions=4),
 }
 RIVALS = ("sw-psrl", "swucrl2-cw", "multi-scale-guarded")
-STRUCTURED = ("inventory", "queue", "bidding", "ride", "replacement")
+STRUCTURED = (
+    "inventory", "queue", "bidding", "ride", "replacement", "wireless", "assortment", "treatment",
+)  # fmt: skip
 
 
 def measure() -> dict[str, float]:

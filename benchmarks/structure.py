@@ -36,11 +36,12 @@ ENVIRONMENTS: dict[str, tuple[str, dict[str, Any]]] = {
     "inventory": ("inventory-v1", {}),
     "inventory, sales": ("inventory-v1", {"seen": "sales"}),
     "queue": ("queue-v1", {}),
-    "bidding, wins": ("bidding-v1", {}),
-    "bidding, prices": ("bidding-v1", {"seen": "prices"}),
-    "ride, own zone": ("ride-v1", {}),
-    "ride, app": ("ride-v1", {"seen": "everywhere"}),
+    "bidding": ("bidding-v1", {}),
+    "ride": ("ride-v1", {}),
     "replacement": ("replacement-v1", {}),
+    "wireless": ("wireless-v0", {}),
+    "assortment": ("assortment-v0", {}),
+    "treatment": ("treatment-v0", {}),
 }
 FIXED = (30, 60, 120, 365, 1_000, 20_000)
 

@@ -599,7 +599,10 @@ def _check_memory(make: Callable[[], Any], environment: DriftingMDP, horizon: in
         gc.collect()
         return before - tracemalloc.get_traced_memory()[0]
 
-    was_on = tracemalloc.is_tracing()
+    was_on, was_frozen = tracemalloc.is_tracing(), gc.get_freeze_count() > 0
+    if not was_frozen:
+        gc.collect()
+        gc.freeze()  # a large program's other objects would be walked eight times
     if not was_on:
         tracemalloc.start()
     try:
@@ -608,6 +611,8 @@ def _check_memory(make: Callable[[], Any], environment: DriftingMDP, horizon: in
     finally:
         if not was_on:
             tracemalloc.stop()
+        if not was_frozen:
+            gc.unfreeze()
     _require(
         (grown <= np.maximum(_SLACK, _A_STEP * np.diff(steps))).any(),
         f"memory grew by {grown[-1]} bytes from t={steps[-2]} to t={horizon}",

@@ -120,7 +120,7 @@ def quietly(kind):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_they_keep_the_contract(kind):
-    check_agent(quietly(kind), horizon=1000)
+    check_agent(quietly(kind), horizon=400)
 
     def make(space, horizon, seed):
         return kind(space, horizon=horizon, seed=seed, **TOLD.get(kind, {}))

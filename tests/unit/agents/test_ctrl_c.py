@@ -29,7 +29,7 @@ pytestmark = [
 ]
 
 T = 24
-LINES = 10**9 if RELIABILITY else 20  # of each agent and way to run it
+LINES = 10**9 if RELIABILITY else 8  # of each agent and way to run it
 OURS = (str(Path(wd.__file__).parent), contextlib.__file__)
 SPACE = wd.StateActions([2, 3, 1])
 

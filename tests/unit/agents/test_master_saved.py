@@ -58,13 +58,6 @@ def test_a_run_may_be_split(cut):
     assert run.episodes.reason[-1] == "open"
 
 
-def test_the_contract():
-    check_agent(
-        lambda space, horizon, seed: MASTER(space, horizon=horizon, diameter=5.0, seed=seed),
-        horizon=1000,
-    )
-
-
 def test_the_contract_with_restarts():
     check_agent(
         lambda space, horizon, seed: MASTER(
