@@ -22,7 +22,7 @@ def hears_ctrl_c() -> Iterator[None]:
     signal.signal(signal.SIGINT, before)
 
 
-def pytest_collection_finish(session: pytest.Session) -> None:  # noqa: ARG001 - a hook's name
+def pytest_collection_finish(session: pytest.Session) -> None:
     """Keep ten thousand tests out of every collection of garbage."""
     gc.collect()
     gc.freeze()
