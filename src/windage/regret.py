@@ -268,7 +268,7 @@ def _another_model(run: Run, i: int, found: str) -> InputError:
     )
 
 
-def _checked_gains(gains: GainCurve, drifting: DriftingMDP) -> GainCurve:
+def _checked_gains(gains: object, drifting: DriftingMDP) -> GainCurve:
     if not isinstance(gains, GainCurve) or not _same(gains.model, drifting):
         raise InputError(
             f"{gains!r} is not the curve of this model, {drifting!r}",

@@ -582,7 +582,7 @@ def to_spec(schedule: Schedule) -> dict[str, Any]:
     )
 
 
-def from_spec(spec: dict[str, Any]) -> Schedule:
+def from_spec(spec: Any) -> Schedule:
     """Return the schedule that `to_spec` wrote."""
     fields = dict(spec) if isinstance(spec, dict) else {}
     kind = fields.pop("kind", None)

@@ -40,3 +40,23 @@ def test_what_a_page_imports_can_be_installed(page):
                 continue  # a module that no package has is one the page itself writes
             names = {name.lower().replace("_", "-") for name in known[module]}
             assert names & (installable() | OF_THE_TUTORIALS), f"{module} of {page.name}"
+
+
+def test_every_python_that_is_named_is_tested():
+    """Classifiers, the workflow's matrix and the least version are one list."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    named = [c.rpartition(" ")[2] for c in project["classifiers"] if re.search(r":: 3\.\d+$", c)]
+    workflow = (ROOT / ".github/workflows/test.yml").read_text()
+    matrix = re.search(r"python: \[(.*)\]", workflow)[1]
+    assert named == ["3.11", "3.12", "3.13", "3.14"] == re.findall(r"3\.\d+", matrix)
+    assert project["requires-python"] == f">={named[0]}"
+    assert f'python-version: "{named[0]}"' in workflow.partition("lowest:")[2]
+
+
+def test_what_the_paper_cites_is_in_its_bibliography():
+    text = (ROOT / "paper.md").read_text()
+    entries = (ROOT / re.search(r"^bibliography: (.+)$", text, re.MULTILINE)[1]).read_text()
+    known = re.findall(r"^@\w+\{(\w+),", entries, re.MULTILINE)
+    cited = re.findall(r"@(\w+)", text)
+    assert len(set(cited)) > 5
+    assert set(cited) <= set(known)

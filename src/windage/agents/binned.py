@@ -42,7 +42,8 @@ class Binned:
     id: ClassVar[str] = "binned"
 
     def __init__(self, agent: Agent, binner: Binner) -> None:
-        if not isinstance(agent, Agent) or not isinstance(binner, Binner):
+        given: tuple[Any, Any] = agent, binner
+        if not isinstance(given[0], Agent) or not isinstance(given[1], Binner):
             raise InputError(
                 f"{shown(agent)} and {shown(binner)} are not an agent and a Binner",
                 field="agent and binner",

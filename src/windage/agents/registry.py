@@ -249,11 +249,12 @@ def resolve(id: str | type[Any]) -> type[Any]:  # noqa: A002
     """
     if isinstance(id, type):
         return require_player(id)
-    if isinstance(id, str) and ":" in id:
-        return load(id)
-    if isinstance(id, str) and id in _AGENTS:
-        return get(id)  # without a look at all installed packages
-    name = as_choice(id, "agent", names())
+    given: Any = id
+    if isinstance(given, str) and ":" in given:
+        return load(given)
+    if isinstance(given, str) and given in _AGENTS:
+        return get(given)  # without a look at all installed packages
+    name = as_choice(given, "agent", names())
     return get(name) if name in _AGENTS else load(installed()[name])
 
 

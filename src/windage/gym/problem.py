@@ -164,7 +164,7 @@ class WrappedEnv:
     def _restart(self, seed: int | None) -> int:
         call = "reset()" if seed is None else f"reset(seed={seed})"
         try:
-            answer = self.env.reset(seed=seed)
+            answer: Any = self.env.reset(seed=seed)
         except WindageError:
             raise
         except Exception as err:

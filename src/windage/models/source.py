@@ -238,7 +238,7 @@ class FunctionStream(Stream):
     def at(self, t: int) -> Model:
         """Return rewards and transitions at time t, or say what is wrong with the answer."""
         try:
-            answer = self.function(t)
+            answer: Any = self.function(t)
         except WindageError:
             raise
         except Exception as err:

@@ -347,7 +347,7 @@ class Structure:
             return cls._restored(data)
         except (WindageError, KeyError, IndexError, TypeError, ValueError, OverflowError) as err:
             raise StateError(
-                f"is damaged ({err or type(err).__name__})",
+                f"is damaged ({str(err) or type(err).__name__})",
                 field="structure",
                 fix="pass what Structure.to_dict returned, unchanged",
             ) from None

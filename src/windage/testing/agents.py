@@ -113,7 +113,7 @@ def agent_checks(
     """
     T, seed = as_integer(horizon, "horizon", low=8), as_seed(seed)
     given = _options(make, options)
-    environment = _environment(T, given) if problem is None else problem
+    environment: Any = _environment(T, given) if problem is None else problem
     if not isinstance(environment, DriftingMDP) or environment.horizon < T:
         raise InputError(
             f"{environment!r} is no DriftingMDP of at least {T} steps",

@@ -69,7 +69,7 @@ class Doubling(Relay):
         return ((since - 1) // self.first + 1).bit_length()
 
     def _made(self, horizon: int) -> Agent:
-        agent = self._make(horizon)
+        agent: Any = self._make(horizon)
         if (
             not isinstance(agent, Agent)
             or agent.horizon < horizon

@@ -358,7 +358,8 @@ class AdaptiveUCRL(UCRL2):
         **options: Unpack[OptimisticOptions],
     ) -> None:
         self.diameter = as_real(diameter, "diameter", low=0.0)
-        steps = ladder if isinstance(ladder, (tuple, list)) else ()
+        given: Any = ladder
+        steps = given if isinstance(given, (tuple, list)) else ()
         self.ladder = tuple(as_real(eta, "ladder", low=0.0) for eta in steps)
         if not self.ladder or list(self.ladder) != sorted(set(self.ladder)):
             raise InputError(
