@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from scipy import stats
 
 import windage as wd
+from tests.conftest import RELIABILITY
 from tests.twins.test_structured import (
     Auction,
     Inferred,
@@ -20,7 +23,7 @@ from tests.twins.test_structured import (
     twin_of,
     world,
 )
-from windage.errors import CallOrderError, InputError, StateError
+from windage.errors import CallOrderError, InputError, ModelError, StateError
 from windage.structure import Exogenous, Structure
 
 CASES = [Shelf, Sales, Weekday, Auction, Learned, Inferred]
@@ -384,6 +387,44 @@ class TestBadInput:
             blob.arrays[name] = change(blob.arrays[name])
             with pytest.raises(StateError, match="impossible"):
                 wd.MultiScale.from_state(wd.agents.state.pack(blob))
+
+
+def test_one_law_behind_many_states():
+    """A thousand states, ten thousand in `make reliability`, and no row to learn."""
+    S, A, D = 10_000 if RELIABILITY else 1_000, 4, 20
+    space = wd.StateActions.uniform(S, A)
+    known = Structure(
+        space,
+        [Exogenous("demand", range(D))],
+        next_state=lambda s, a, d: np.clip(s + 20 * a - 2 * d - 5, 0, S - 1),
+        reward=lambda s, a, d: 4.0 * np.minimum(s + 20 * a, d) - 1e-4 * s - 0.3 * a,
+    )
+    law = np.bincount([3, 5, 5, 8], minlength=D) / 4
+    world = known.drifting({"demand": law}, horizon=200)
+    agent = wd.MultiScale(space, horizon=200, structure=known)
+    run = wd.run(world, agent, seed=0)
+    believed = agent.explain(int(run.states[-1])).laws[0]
+    assert believed.mean == pytest.approx(law @ np.arange(D), abs=0.5)
+    assert wd.agents.restore(agent.state()).state() == agent.state()
+    kept = sum(array.size for array in agent._learner_state.survivors().values())
+    assert kept < 60 * space.n_pairs  # far from S x A x S
+
+
+def test_what_does_not_fit_is_refused_before_it_is_made(monkeypatch):
+    """Two thousand outcomes make two million intervals."""
+    known = Structure(
+        wd.StateActions([2]),
+        [Exogenous("demand", range(2000), seen="interval")],
+        next_state=lambda s, a, d: 0,
+        reward=lambda s, a, d: np.minimum(1000 * a, d) - a,
+    )
+    monkeypatch.setattr("windage.validation._free_memory", lambda: 5e7)
+    tracemalloc.start()
+    with pytest.raises(ModelError, match="structure: would need about .* of memory"):
+        wd.CertaintyEquivalent(known.space, horizon=10, structure=known)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 1e7
 
 
 def test_learners_of_rows_refuse_a_structure():

@@ -230,8 +230,14 @@ def known_of(structure: Structure, reward_range: tuple[float, float]) -> Known:
     sizes = structure.law_sizes
     intervals = structure.seen[[v for v, _ in laws]] == INTERVAL
     widest = int(sizes[intervals].max(initial=0))
-    n_joint = structure.next_state.size
-    require_memory(60.0 * n_joint, "structure", fix="use fewer outcomes, states or actions")
+    n_joint, n_spans = structure.next_state.size, widest * (widest + 1) // 2
+    require_memory(
+        60.0 * n_joint + 50.0 * n_spans,
+        "structure",
+        fix="use fewer outcomes, states or actions",
+    )
+    top = np.repeat(np.arange(widest), np.arange(1, widest + 1))
+    bottom = np.arange(n_spans) - top * (top + 1) // 2
     pairs = np.repeat(np.arange(space.n_pairs), np.diff(structure.first))
     targets, entry = np.unique(pairs * space.n_states + structure.next_state, return_inverse=True)
     row = np.searchsorted(targets, np.arange(space.n_pairs + 1) * space.n_states)
@@ -244,9 +250,7 @@ def known_of(structure: Structure, reward_range: tuple[float, float]) -> Known:
         hopes=bool(hoped.any()),
         outcomes=np.concatenate([[0], np.cumsum(sizes)]),
         intervals=intervals,
-        spans=np.array(
-            [(o, top) for top in range(widest) for o in range(top + 1)], np.int32
-        ).reshape(-1, 2),
+        spans=np.stack([bottom, top], axis=1).astype(np.int32),
         first=np.array(structure.first, np.int64),
         next_state=np.array(structure.next_state, np.int32),
         reward=(reward - low) / (high - low),
