@@ -64,6 +64,7 @@ from windage.regret import dynamic_regret as dynamic_regret
 from windage.regret_decomposition import RegretTerms as RegretTerms
 from windage.regret_decomposition import regret_terms as regret_terms
 from windage.simulate import run as run
+from windage.spaces import Factors as Factors
 from windage.spaces import StateActions as StateActions
 from windage.structure.structure import Structure as Structure
 from windage.structure.variables import Exogenous as Exogenous

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import collections
 import hashlib
+import itertools
 import json
-from collections.abc import Iterable, Sequence
+import keyword
+import math
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NoReturn
 
 import numpy as np
@@ -21,7 +25,7 @@ from windage.validation import (
     shown,
 )
 
-__all__ = ["StateActions", "as_space", "rectangular", "require_rectangular"]
+__all__ = ["Factors", "StateActions", "as_space", "rectangular", "require_rectangular"]
 
 
 class StateActions:
@@ -215,6 +219,171 @@ class StateActions:
             return f"StateActions.uniform(states={self.n_states}, actions={self.counts[0]})"
         shown = ", ".join(map(str, self.counts[:8])) + (", ..." if self.n_states > 8 else "")
         return f"StateActions([{shown}])"
+
+
+class Factors:
+    """States that are combinations of factors, such as stock and weekday, numbered from 0.
+
+    Parameters
+    ----------
+    factors
+        The values of each factor, numbers or words, by its name. The last one changes fastest.
+
+    Examples
+    --------
+    >>> states = Factors(stock=range(3), day=["weekday", "weekend"])
+    >>> len(states), states[3]
+    (6, State(stock=1, day='weekend'))
+    >>> states.index(stock=2, day="weekday")
+    4
+    >>> space = states.space(lambda stock, day: 3 - stock)
+    >>> space.describe_state(4), space.counts
+    ("s=4 ('stock 2, weekday')", array([3, 3, 2, 2, 1, 1]))
+    """
+
+    def __init__(self, **factors: Iterable[int | float | str]) -> None:
+        if not factors:
+            raise ModelError(
+                "there are no factors",
+                field="factors",
+                fix="name them, such as Factors(stock=range(11), day=DAYS)",
+            )
+        self.values: dict[str, tuple[Any, ...]] = {
+            name: _factor(name, values) for name, values in factors.items()
+        }
+        """The values of each factor."""
+        size = np.prod([float(len(values)) for values in self.values.values()])
+        require_memory(200.0 * float(size), "factors", fix="use fewer values")
+        self._place = {
+            name: {value: i for i, value in enumerate(values)}
+            for name, values in self.values.items()
+        }
+        kind = collections.namedtuple("State", self.values)  # type: ignore[misc]
+        self._states: list[Any] = [
+            kind(*found) for found in itertools.product(*self.values.values())
+        ]
+
+    def __len__(self) -> int:
+        """S."""
+        return len(self._states)
+
+    def __getitem__(self, s: int) -> Any:
+        """Return the values of a state, a named tuple."""
+        return self._states[as_integer(s, "state", low=0, high=len(self) - 1)]
+
+    def index(self, *values: Any, **named: Any) -> int:
+        """Return the state with these values: one a factor, in their order or by name."""
+        given = dict(zip(self.values, values, strict=False)) | named
+        if len(given) != len(values) + len(named) or given.keys() != self.values.keys():
+            raise InputError(
+                f"{len(values)} values and {list(named)} are not one for each factor",
+                field="index",
+                fix=f"pass {', '.join(self.values)}",
+            )
+        state = 0
+        for name, place in self._place.items():
+            value = given[name]
+            plain = value.item() if isinstance(value, np.generic) else value
+            known = isinstance(plain, (int, float, str)) and not isinstance(plain, bool)
+            if not known or plain not in place:
+                raise InputError(
+                    f"{shown(value)} is no value of this factor",
+                    field=name,
+                    fix=f"pass {_ends(self.values[name])}",
+                )
+            state = state * len(place) + place[plain]
+        return state
+
+    @property
+    def state_names(self) -> list[str]:
+        """What each state is called: its words, and its numbers with the name of their factor."""
+        return [
+            ", ".join(
+                value if isinstance(value, str) else f"{name} {value}"
+                for name, value in zip(self.values, state, strict=True)
+            )
+            for state in self._states
+        ]
+
+    def space(self, actions: Callable[..., int | Sequence[str]]) -> StateActions:
+        """Return the space of these states with `actions(*values)`: how many, or their names."""
+        if not callable(actions):
+            raise ModelError(
+                f"{shown(actions)} cannot be called",
+                field="actions",
+                fix=f"pass a function of ({', '.join(self.values)})",
+            )
+        offered = [actions(*state) for state in self._states]
+        named = [isinstance(found, (list, tuple)) for found in offered]
+        if not any(named):
+            return StateActions(offered, self.state_names)  # type: ignore[arg-type]
+        if not all(named):
+            s = named.index(False)
+            raise ModelError(
+                f"{shown(offered[s])} in {self[s]}, names elsewhere",
+                field="actions",
+                fix="return names in every state, or how many actions there are",
+            )
+        return StateActions([len(found) for found in offered], self.state_names, offered)  # type: ignore[arg-type]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Factors) and list(self.values.items()) == list(
+            other.values.items()
+        )
+
+    def __hash__(self) -> int:
+        return hash(tuple(self.values.items()))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Travel between processes by value."""
+        return _factors, (self.values,)
+
+    def __repr__(self) -> str:
+        sizes = " x ".join(f"{name} {len(values)}" for name, values in self.values.items())
+        return f"Factors({sizes})"
+
+
+def _factors(values: dict[str, Any]) -> Factors:
+    return Factors(**values)
+
+
+def _factor(name: str, values: Any) -> tuple[int | float | str, ...]:
+    """Return the values of a factor as plain numbers or words, each once."""
+    if not name.isidentifier() or keyword.iskeyword(name) or name.startswith("_"):
+        raise ModelError(
+            f"{shown(name)} cannot name a field", field="factors", fix="use a word of letters"
+        )
+    if not isinstance(values, (list, tuple, range, np.ndarray)) or not len(values):
+        raise ModelError(
+            f"{shown(values)} is not a list of values",
+            field=name,
+            fix="pass numbers or words, such as range(11)",
+        )
+    require_memory(200.0 * len(values), name, fix="use fewer values")
+    found: list[Any] = [v.item() if isinstance(v, np.generic) else v for v in values]
+    for i, value in enumerate(found):
+        if isinstance(value, str):
+            as_name(value, f"{name}[{i}]")
+        elif (
+            isinstance(value, bool)
+            or not isinstance(value, (int, float))
+            or not math.isfinite(value)
+        ):
+            raise ModelError(
+                f"{shown(value)} is neither a finite number nor a word",
+                field=f"{name}[{i}]",
+                fix="pass numbers or words",
+            )
+    if len(set(found)) < len(found):
+        twice = next(v for i, v in enumerate(found) if v in found[:i])
+        raise ModelError(f"{twice!r} is there twice", field=name, fix="pass every value once")
+    return tuple(found)
+
+
+def _ends(values: tuple[Any, ...]) -> str:
+    """Return values as a message names them: all if they are few."""
+    few = values if len(values) <= 8 else (*values[:3], "...", values[-1])
+    return "one of " + ", ".join(value if value == "..." else repr(value) for value in few)
 
 
 def as_space(space: object, field: str = "space") -> StateActions:

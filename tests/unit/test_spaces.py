@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import copy
+import itertools
 import pickle
 import subprocess
 import sys
@@ -207,3 +208,90 @@ def test_no_part_of_a_space_can_be_replaced(name):
     with pytest.raises(AttributeError, match="cannot be changed"):
         delattr(space, name)
     assert space.counts.tolist() == [2, 1]
+
+
+# Factors
+
+WEEK = ["Mon", "Tue", "Wed"]
+
+
+def test_factors_number_every_combination_once():
+    states = wd.Factors(stock=range(2, 6), day=WEEK, open=[0, 1])
+    assert len(states) == 24
+    for number, (stock, day, is_open) in enumerate(itertools.product(range(2, 6), WEEK, [0, 1])):
+        assert states[number] == (stock, day, is_open)
+        assert (states[number].stock, states[number].day) == (stock, day)
+        assert states.index(*states[number]) == number
+        assert states.index(open=is_open, stock=np.int64(stock), day=day) == number
+        assert states.index(stock, day, open=is_open) == number
+    assert states.state_names[:3] == ["stock 2, Mon, open 0", "stock 2, Mon, open 1",
+                                      "stock 2, Tue, open 0"]  # fmt: skip
+    assert len(set(states.state_names)) == 24
+
+
+def test_factors_make_a_space():
+    states = wd.Factors(stock=range(3), day=WEEK)
+    space = states.space(lambda stock, day: 3 - stock + (day == "Tue"))
+    assert space.counts.tolist() == [3, 4, 3, 2, 3, 2, 1, 2, 1]
+    assert list(space.state_names) == states.state_names
+    named = states.space(lambda stock, day: [f"order {k}" for k in range(3 - stock)])
+    assert named.describe(named.pair(4, 1)) == "s=4 ('stock 1, Tue'), a=1 ('order 1')"
+    with pytest.raises(ModelError, match=r"actions\[2\]: 0 is out of range"):
+        states.space(lambda stock, day: 0 if day == "Wed" else 1)
+    with pytest.raises(ModelError, match=r"actions: 2 in State\(stock=0, day='Tue'\), names"):
+        states.space(lambda stock, day: ["stay"] if day == "Mon" else 2)
+    with pytest.raises(ModelError, match="actions: 3 cannot be called"):
+        states.space(3)
+
+
+def test_factors_travel_and_compare_by_value():
+    states = wd.Factors(stock=range(3), day=WEEK)
+    again = pickle.loads(pickle.dumps(states))
+    assert again == states == wd.Factors(stock=np.arange(3), day=tuple(WEEK))
+    assert hash(again) == hash(states)
+    assert again[4] == states[4]
+    assert states != wd.Factors(day=WEEK, stock=range(3))
+    assert repr(states) == "Factors(stock 3 x day 3)"
+
+
+@pytest.mark.parametrize(
+    ("factors", "message"),
+    [
+        ({}, "there are no factors"),
+        ({"stock": 3}, "stock: 3 is not a list of values"),
+        ({"stock": []}, "is not a list of values"),
+        ({"day": "Mon"}, "'Mon' is not a list"),
+        ({"day": ["Mon", "Mon"]}, "day: 'Mon' is there twice"),
+        ({"open": [0, False]}, r"open\[1\]: False is neither"),
+        ({"x": [1.0, float("nan")]}, r"x\[1\]: nan is neither"),
+        ({"a day": [1, 2]}, "'a day' cannot name a field"),
+        ({"class": [1, 2]}, "'class' cannot name a field"),
+        ({"x": range(10**6), "y": range(10**6)}, "factors: would need about"),
+        ({"x": range(10**15)}, "would need about"),
+    ],
+)
+def test_what_is_no_factor(factors, message):
+    with pytest.raises(wd.WindageError, match=message):
+        wd.Factors(**factors)
+
+
+@pytest.mark.parametrize(
+    ("values", "named", "message"),
+    [
+        ((3, "Mon"), {}, "stock: 3 is no value of this factor. Fix: pass one of 0, 1, 2"),
+        ((1,), {"day": "Sun"}, "day: 'Sun' is no value"),
+        ((True, "Mon"), {}, "stock: True is no value"),
+        ((np.arange(2), "Mon"), {}, "stock: .* is no value"),
+        ((1,), {}, "not one for each factor. Fix: pass stock, day"),
+        ((1, "Mon", 3), {}, "not one for each factor"),
+        ((1, "Mon"), {"day": "Mon"}, "not one for each factor"),
+        ((1,), {"dya": "Mon"}, "not one for each factor"),
+    ],
+)
+def test_what_is_no_state_of_factors(values, named, message):
+    states = wd.Factors(stock=range(3), day=WEEK)
+    with pytest.raises(InputError, match=message):
+        states.index(*values, **named)
+    for s in (-1, 9, 1.5):
+        with pytest.raises(InputError, match="state"):
+            states[s]
