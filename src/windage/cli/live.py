@@ -377,6 +377,8 @@ def _successor(record: AgentRecord, agent: str | None, options: dict[str, Any]) 
     configuration = dict(saved.configuration)
     if agent is not None and agent != saved.agent:
         shared = {name: configuration[name] for name in ("horizon", "seed", "reward_range")}
+        if "structure" in configuration and "structure" in wd.agents.parameters(kind):
+            shared["structure"] = configuration["structure"]
         return wd.agents.make(agent, record.space(), **(shared | options))
     for option in options:
         require_parameter(option, configuration.keys() - {"space"}, saved.agent)

@@ -8,7 +8,7 @@ program that wrote it.
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -39,16 +39,20 @@ __all__ = [
     "as_action",
     "as_fallback",
     "as_key",
+    "as_seen",
     "as_state",
     "as_units",
     "class_of",
     "decode_body",
+    "decode_seen",
     "differences",
     "encode_body",
+    "encode_seen",
+    "require_units_of_structure",
     "save",
 ]
 
-_KEY_LENGTH = 500
+_KEY_LENGTH, _SEEN_LENGTH = 500, 10_000
 _DIRECTIONS = ("profit", "cost")
 
 Fallback = Callable[[int], int]
@@ -214,6 +218,67 @@ def as_key(key: object) -> str | None:
 def _is_text(key: str) -> bool:
     """Whether a string can be encoded; half a surrogate pair cannot."""
     return not any("\ud800" <= letter <= "\udfff" for letter in key)
+
+
+def as_seen(seen: object) -> dict[str, Any] | None:
+    """Return what a step showed, by variable, as plain data: outcomes, or pairs of them."""
+    if seen is None or (isinstance(seen, Mapping) and not seen):
+        return None
+    if isinstance(seen, Mapping):
+        found = {
+            name: [_plain_outcome(end) for end in value]
+            if isinstance(value, (list, tuple)) and len(value) == 2
+            else _plain_outcome(value)
+            for name, value in seen.items()
+        }
+        with suppress(TypeError, ValueError, OverflowError):
+            text = encode_seen(found) or ""
+            if len(text) <= _SEEN_LENGTH and decode_seen(text) == found:
+                return found
+    raise InputError(
+        f"{shown(seen)} does not say what was seen",
+        field="seen",
+        fix='pass an outcome, or (lowest, highest), by the name of its variable: {"demand": 7}',
+    )
+
+
+def _plain_outcome(value: Any) -> Any:
+    plain = value.item() if isinstance(value, np.generic) else value
+    if isinstance(plain, bool) or not isinstance(plain, (int, float, str)):
+        raise InputError(
+            f"{shown(value)} is no outcome",
+            field="seen",
+            fix="pass a number or a word that the structure declares, or (lowest, highest)",
+        )
+    return plain
+
+
+def encode_seen(seen: Mapping[str, Any] | None) -> str | None:
+    """Return what a step showed as JSON."""
+    return None if seen is None else msgspec.json.encode(seen).decode()
+
+
+def decode_seen(text: str | None) -> dict[str, Any] | None:
+    """Return what a step showed."""
+    return None if text is None else msgspec.json.decode(text, type=dict[str, Any])
+
+
+def require_units_of_structure(agent: Agent, units: Units) -> None:
+    """Refuse rewards in other units than those of a structure that knows them."""
+    acting: Any = agent._made(agent.first) if isinstance(agent, Doubling) else agent
+    structure = getattr(acting, "structure", None)
+    if structure is None or structure.reward is None or units.reward_range is None:
+        return
+    sign = -1.0 if units.direction == "cost" else 1.0
+    low, high = units.reward_range
+    if max(abs(units.to_agent(r) - sign * r) for r in (low, high)) > 1e-9 * (high - low):
+        least, most = sorted(sign * r for r in units.agent_range)
+        raise InputError(
+            f"({low:g}, {high:g}) is not the range of the structure's rewards, whose units they "
+            "must have",
+            field="reward_range",
+            fix=f"leave it out, or pass ({least:g}, {most:g})",
+        )
 
 
 def as_fallback(policy: object, space: StateActions) -> Fallback | None:
@@ -409,6 +474,8 @@ def differences(old: Any, new: Any, path: str = "") -> list[str]:
     >>> differences({"window": 5, "seed": 0}, {"window": 6, "seed": 0})
     ['window: 5 in the journal, 6 now']
     """
+    if path.endswith("structure") and old != new:
+        return [f"{path}: {_structures(old, new)}"]
     if isinstance(old, dict) and isinstance(new, dict):
         return [
             line
@@ -418,3 +485,11 @@ def differences(old: Any, new: Any, path: str = "") -> list[str]:
             )
         ]
     return [] if old == new else [f"{path}: {old!r} in the journal, {new!r} now"]
+
+
+def _structures(old: Any, new: Any) -> str:
+    """Return in words how two structures differ: their tables are too long to show."""
+    if old is None or new is None:
+        return "one in the journal, none now" if new is None else "none in the journal, one now"
+    parts = [name for name in {**old, **new} if old.get(name) != new.get(name)]
+    return f"another one than in the journal (differs in {', '.join(parts)})"

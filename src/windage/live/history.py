@@ -8,6 +8,7 @@ a snapshot after it, through the steps that follow.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -29,11 +30,12 @@ from windage.live.config import (
     Units,
     class_of,
     decode_body,
+    decode_seen,
 )
 from windage.live.journal import Journal, Writer
 from windage.live.schema import CONFIGURED, CREATED, DECIDED, EXPIRED, OBSERVED, Event, damaged
 from windage.spaces import StateActions
-from windage.validation import as_choice
+from windage.validation import as_choice, shown
 
 __all__ = [
     "AgentRecord",
@@ -64,11 +66,11 @@ _KEPT = 4  # snapshots of an agent that forgets nothing
 
 _ROW = np.dtype([
     ("n", np.int64), ("kind", "U8"), ("step", np.int64), ("state", np.int64),
-    ("action", np.int64), ("reward", np.float64), ("used", np.bool_),
+    ("action", np.int64), ("reward", np.float64), ("used", np.bool_), ("seen", np.object_),
 ])  # fmt: skip
 _ROWS = (
     "SELECT n, kind, step, coalesce(state, 0), coalesce(action, 0), coalesce(reward, 0.0), "
-    "coalesce(used, 0) FROM events "
+    "coalesce(used, 0), seen FROM events "
     "WHERE agent = ? AND step > ? AND step <= ? AND n <= ? ORDER BY step, n"
 )
 
@@ -133,6 +135,8 @@ class History(NamedTuple):
     """Whether the outcome was given up; it may have come later."""
     observed_at: NDArray[np.int64]
     """The number of the event that holds the outcome; 0 if none does."""
+    seen: NDArray[np.object_]
+    """What the step showed of the variables of a structure, as JSON; None where nothing is."""
 
     @property
     def ended(self) -> NDArray[np.bool_]:
@@ -147,6 +151,7 @@ class History(NamedTuple):
             space.offsets[self.states] + self.actions,
             units.to_agent(self.rewards),
             self.next_states,
+            [decode_seen(text) for text in self.seen] if self.seen.any() else None,
         )
 
     def select(self, chosen: Any) -> History:
@@ -243,11 +248,12 @@ def history(
         learned=np.full(ids.size, False),
         expired=np.full(ids.size, False),
         observed_at=np.zeros(ids.size, np.int64),
+        seen=np.full(ids.size, None),
     )
     outcomes = np.searchsorted(ids, observed["step"])
     past.actions[outcomes], past.rewards[outcomes] = observed["action"], observed["reward"]
     past.next_states[outcomes], past.observed_at[outcomes] = observed["state"], observed["n"]
-    past.learned[outcomes] = observed["used"]
+    past.learned[outcomes], past.seen[outcomes] = observed["used"], observed["seen"]
     past.expired[np.searchsorted(ids, expired["step"])] = True
     return past
 
@@ -309,8 +315,9 @@ def preload(agent: Agent, past: History, units: Units, samples: int) -> None:
         agent.preload_all(lived.pairs, lived.rewards, lived.afters)
     elif hasattr(agent, "preload"):
         columns = lived.states, steps.actions, lived.rewards, lived.afters
-        for step in zip(*(column.tolist() for column in columns), strict=True):
-            agent.preload(*step)
+        for i, step in enumerate(zip(*(column.tolist() for column in columns), strict=True)):
+            seen = None if lived.seen is None else lived.seen[i]
+            agent.preload(*step, *(() if seen is None else (seen,)))
     else:
         agent.replay(lived)
 
@@ -404,13 +411,19 @@ def outcome_event(journal: Journal, agent: int, number: int) -> Event | None:
     return events[0] if events else None
 
 
-def require_same_outcome(known: Event, reward: float, next_state: int, action: int) -> None:
+def require_same_outcome(
+    known: Event, reward: float, next_state: int, action: int, seen: Mapping[str, Any] | None
+) -> None:
     """Refuse another outcome than the one that is known."""
-    if (known.reward, known.state, known.action) != (reward, next_state, action):
+    old = known.reward, known.state, known.action, decode_seen(known.seen)
+    new = reward, next_state, action, seen
+    if old != new:
+        words = [
+            f"reward {r:g}, next state {s}, action {a}{f', seen {shown(v)}' if v else ''}"
+            for r, s, a, v in (old, new)
+        ]
         raise InputError(
-            f"the outcome is known already: reward {known.reward:g}, next state "
-            f"{known.state}, action {known.action}; now reward {reward:g}, next state "
-            f"{next_state}, action {action}",
+            f"the outcome is known already: {'; now '.join(words)}",
             field="observe",
             where=f"decision {known.step}",
             fix="send each outcome once, or the same again",

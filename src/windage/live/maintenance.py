@@ -13,7 +13,7 @@ from windage.agents import Agent, Doubling
 from windage.agents.optimistic.episodic import EpisodicAgent
 from windage.atomic_io import as_path
 from windage.errors import CallOrderError, InputError, JournalError, WindageError
-from windage.live.config import Switched, differences, save
+from windage.live.config import Switched, differences, require_units_of_structure, save
 from windage.live.history import (
     AgentRecord,
     History,
@@ -226,6 +226,7 @@ def rehearse(journal: Journal, record: AgentRecord, live: LiveAgent, agent: Agen
         )
     past = history(journal, record.agent, 0, journal.n)
     units = record.created.units(agent.reward_range)
+    require_units_of_structure(agent, units)
     carried = _samples_carried(agent, past) if saved.state is None else 0
     successor = saved.revive(type(agent), record.maker)
     preload(successor, past, units, carried)

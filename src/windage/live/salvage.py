@@ -210,12 +210,12 @@ def _chain_on(candidates: _Candidates, sound: list[Event]) -> None:
 
 
 def _require_format(journal: Path, frames: list[_Frame]) -> None:
-    """Refuse what a newer version has written: its events may mean something else."""
+    """Refuse what another version has written: its events may mean something else."""
     first = [frame.page for frame in frames if frame.number == 1 and len(frame.page) == PAGE]
     if not first:
         return
     form, application = (int.from_bytes(first[-1][i : i + 4], "big") for i in (60, 68))
-    if application == APPLICATION_ID and form > FORMAT:
+    if application == APPLICATION_ID and (form > FORMAT or form == 1):
         raise other_format(journal, form)
 
 

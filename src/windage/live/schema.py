@@ -40,7 +40,7 @@ __all__ = [
     "unwritable",
 ]
 
-FORMAT = 1
+FORMAT = 2
 """The layout of journals that this version writes, and the newest it reads."""
 APPLICATION_ID = 0x77696E64  # "wind", in the header of the SQLite file
 PAGE = 4096
@@ -75,6 +75,8 @@ class Event(NamedTuple):
         As it was reported, in the user's units.
     used
         Of observed, whether it was learned from; a reward that comes too late is only stored.
+    seen
+        Of observed, what the step showed of the variables of a structure, as JSON.
     key
         Of decided, the caller's own name for the decision.
     body
@@ -93,6 +95,7 @@ class Event(NamedTuple):
     action: int | None = None
     reward: float | None = None
     used: int | None = None
+    seen: str | None = None
     key: str | None = None
     body: str | None = None
     at: int = 0
@@ -108,8 +111,8 @@ INSERT = f"INSERT INTO events VALUES ({', '.join('?' * len(Event._fields))})"  #
 _TABLES = """
 CREATE TABLE events (
     n INTEGER PRIMARY KEY, agent INTEGER NOT NULL, kind TEXT NOT NULL, step INTEGER NOT NULL,
-    state INTEGER, action INTEGER, reward REAL, used INTEGER, key TEXT, body TEXT,
-    at INTEGER NOT NULL, chain BLOB NOT NULL
+    state INTEGER, action INTEGER, reward REAL, used INTEGER, seen TEXT, key TEXT,
+    body TEXT, at INTEGER NOT NULL, chain BLOB NOT NULL
 );
 CREATE UNIQUE INDEX history ON events (agent, step, n);
 CREATE UNIQUE INDEX keys ON events (agent, key) WHERE key IS NOT NULL;
@@ -181,7 +184,7 @@ def unreadable(path: Path, err: Exception) -> JournalError:
 
 def other_format(path: Path, form: int) -> JournalError:
     """Return the error about a journal of another format."""
-    version = "a newer version" if form > FORMAT else "no version"
+    version = "a newer version" if form > FORMAT else "an earlier version" if form else "no version"
     return JournalError(
         f"was written by {version} of windage: format {form}, this one reads {FORMAT}",
         field=str(path),

@@ -42,10 +42,13 @@ from windage.live.config import (
     as_action,
     as_fallback,
     as_key,
+    as_seen,
     as_state,
     as_units,
     differences,
     encode_body,
+    encode_seen,
+    require_units_of_structure,
     save,
 )
 from windage.live.history import (
@@ -400,6 +403,7 @@ class Session(JournalClient):
         reward: float,
         next_state: int | str,
         action: int | str | None = None,
+        seen: Mapping[str, Any] | None = None,
     ) -> Receipt:
         """Learn from the outcome of a decision.
 
@@ -413,18 +417,29 @@ class Session(JournalClient):
             Its number, or its name.
         action
             The action taken, if it was not the advised one.
+        seen
+            What the step showed of the variables of the agent's structure, by name: an outcome, or
+            (lowest, highest).
         """
         with self._connection.lock, self._naming():
             try:
-                return self._observe(id, reward, next_state, action)
+                return self._observe(id, reward, next_state, action, seen)
             except (InputError, CallOrderError) as err:
                 with suppress(JournalError):  # the refusal itself is the error to raise
                     self.journal.reject(self.record.agent, f"observe({shown(id)})", str(err))
                 raise
 
-    def _observe(self, id: Any, reward: Any, next_state: Any, action: Any) -> Receipt:  # noqa: A002
+    def _observe(
+        self,
+        id: Any,  # noqa: A002
+        reward: Any,
+        next_state: Any,
+        action: Any,
+        seen: Any,
+    ) -> Receipt:
         number = as_integer(id, "id", low=0)
         after = as_state(self.space, next_state, "next_state")
+        told = as_seen(seen)
         if number == 0:
             created = self._connection.created(self.name)
             as_units(created.reward_range, created.direction, None).check(reward)
@@ -436,10 +451,11 @@ class Session(JournalClient):
         if live.pending is not None and live.pending.id == number:
             _, s, advised = live.pending
             played = advised if action is None else as_action(self.space, s, action)
+            live.agent._check_seen(self.space.pair(s, played), scaled, after, told)
 
             def learn() -> None:
-                live.agent.observe(s, played, scaled, after)
-                self._append_outcome(number, played, value, after, used=1)
+                live.agent.observe(s, played, scaled, after, *(() if told is None else (told,)))
+                self._append_outcome(number, played, value, after, told, used=1)
                 live.pending = None
                 self._snapshots.keep(journal, record.agent, live.agent, number)
 
@@ -450,17 +466,26 @@ class Session(JournalClient):
         assert decided.action is not None
         played = decided.action if action is None else as_action(self.space, decided.state, action)
         if known := outcome_event(journal, record.agent, number):
-            require_same_outcome(known, value, after, played)
+            require_same_outcome(known, value, after, played, told)
             return Receipt(number, "again")
-        return self._observe_late(live, number, played, value, after)
+        used = can_learn_late(journal, record, live.agent, number)
+        if used:
+            live.agent._check_seen(self.space.pair(decided.state, played), scaled, after, told)
+        return self._observe_late(number, played, value, after, told, used=used)
 
     def _observe_late(
-        self, live: LiveAgent, number: int, played: int, value: float, after: int
+        self,
+        number: int,
+        played: int,
+        value: float,
+        after: int,
+        seen: Mapping[str, Any] | None,
+        *,
+        used: bool,
     ) -> Receipt:
         """Record an outcome that comes after its step was given up; learn from it if possible."""
-        used = can_learn_late(self.journal, self.record, live.agent, number)
         with self.journal.writing(self):
-            self._append_outcome(number, played, value, after, used=int(used))
+            self._append_outcome(number, played, value, after, seen, used=int(used))
             if used:
                 self.journal.drop_snapshots(self.record.agent, ">= ?", number)
                 self.reset()
@@ -549,11 +574,18 @@ class Session(JournalClient):
         self._live = live
 
     def _append_outcome(
-        self, number: int, played: int, value: float, after: int, used: int
+        self,
+        number: int,
+        played: int,
+        value: float,
+        after: int,
+        seen: Mapping[str, Any] | None,
+        *,
+        used: int,
     ) -> None:
         self.journal.append(
             Event(agent=self.record.agent, kind=OBSERVED, step=number, state=after, action=played,
-                  reward=value, used=used)
+                  reward=value, used=used, seen=encode_seen(seen))
         )  # fmt: skip
 
     def _append_made(self) -> None:
@@ -618,7 +650,7 @@ class Fleet(JournalClient, Mapping[str, Session]):
                 return {one.name: one._fall_back(s, key, err) for one, s, key in queries}
 
     def observe(self, outcomes: Mapping[str, tuple[Any, ...]]) -> dict[str, Receipt]:
-        """Learn from (id, reward, next state[, action]) of some agents, with one commit for all.
+        """Learn from (id, reward, next state[, action[, seen]]) of some agents, with one commit.
 
         An outcome that is refused does not keep the others out: the error about it is raised when
         they are in the journal. Outcomes of the fallback's decisions need no journal.
@@ -654,12 +686,13 @@ class Fleet(JournalClient, Mapping[str, Session]):
 
 
 def _as_outcome(name: str, outcome: object) -> Sequence[Any]:
-    if not isinstance(outcome, (tuple, list)) or len(outcome) not in (3, 4):
+    if not isinstance(outcome, (tuple, list)) or len(outcome) not in (3, 4, 5):
         raise InputError(
             f"{shown(outcome)} is no outcome",
             field="outcomes",
             where=f"agent {name!r}",
-            fix="pass (id, reward, next state), or with the action that was done instead",
+            fix="pass (id, reward, next state), then the action that was done instead, or None, "
+            "and what was seen, if there is any",
         )
     return outcome
 
@@ -746,6 +779,7 @@ def open(  # noqa: A001
             )
         saved = save(member)
         units = as_units(reward_range, direction, member.reward_range)
+        require_units_of_structure(member, units)
         wanted[as_name(name, "name")] = Created(
             installed, name, saved, missing, units.reward_range, units.direction
         )

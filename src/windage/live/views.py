@@ -414,7 +414,8 @@ def export(path: str | Path, target: str | Path, name: str | None = None) -> int
 def to_frame(path: str | Path, name: str | None = None) -> pl.DataFrame:
     """Return the decisions of a journal, of all its agents or of one, as a data frame.
 
-    `outcome` is learned, late, unused, given up or pending; rewards are in the user's units.
+    `outcome` is learned, late, unused, given up or pending; rewards are in the user's units; `seen`
+    is JSON.
     """
     import polars as pl
 
@@ -429,7 +430,7 @@ def to_frame(path: str | Path, name: str | None = None) -> pl.DataFrame:
         "state_name": pl.String, "advised": pl.Int64, "advised_name": pl.String,
         "played": pl.Int64, "played_name": pl.String, "reward": pl.Float64,
         "next_state": pl.Int64, "next_state_name": pl.String,
-        "observed_at": pl.Datetime("us", "UTC"), "outcome": pl.String,
+        "seen": pl.String, "observed_at": pl.Datetime("us", "UTC"), "outcome": pl.String,
     }  # fmt: skip
     return pl.DataFrame(rows, schema=schema, orient="row").sort("id")
 
@@ -457,7 +458,8 @@ def _rows(journal: Journal, record: AgentRecord) -> list[dict[str, Any]]:
         row |= {
             "played": played, "played_name": space.action_name(row["state"], played),
             "reward": event.reward, "next_state": next_state,
-            "next_state_name": space.state_name(next_state), "observed_at": _utc(event.at),
+            "next_state_name": space.state_name(next_state), "seen": event.seen,
+            "observed_at": _utc(event.at),
             "outcome": in_time if event.used else "unused",
         }  # fmt: skip
     return rows

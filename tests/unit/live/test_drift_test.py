@@ -20,7 +20,11 @@ def past_of(states, actions, rewards, afters):
     n = len(states)
     columns = (np.arange(n) + 2, states, actions, actions, rewards, afters)
     return History(
-        *(np.asarray(c) for c in columns), np.full(n, True), np.full(n, False), np.arange(n) + 3
+        *(np.asarray(c) for c in columns),
+        np.full(n, True),
+        np.full(n, False),
+        np.arange(n) + 3,
+        np.full(n, None),
     )
 
 

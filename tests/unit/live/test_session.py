@@ -12,6 +12,7 @@ import windage as wd
 from tests.live_loops import SPACE, loop, outcome, state_in, swucrl, twin_loop
 from windage.live import history
 from windage.live.journal import Journal
+from windage.live.schema import FORMAT
 
 pytestmark = pytest.mark.filterwarnings("ignore:exp3p")  # a short horizon for BORL
 
@@ -299,7 +300,7 @@ def test_a_writer_that_got_past_the_lock_is_noticed(path):
         live.decide(0)
         con = sqlite3.connect(path)
         con.execute("INSERT INTO events SELECT n + 1, agent, kind, n + 1, state, action, reward, "
-                    "used, key, body, at, chain FROM events WHERE n = 2")  # fmt: skip
+                    "used, seen, key, body, at, chain FROM events WHERE n = 2")  # fmt: skip
         con.commit()
         con.close()
         with pytest.raises(wd.JournalError, match="another process has written to it"):
@@ -314,15 +315,20 @@ def test_a_child_of_the_process_may_not_write(path):
         live.journal._pid -= 1
 
 
-def test_a_journal_of_a_newer_version_is_refused_untouched(path):
+@pytest.mark.parametrize(
+    ("form", "version"), [(FORMAT + 1, "a newer version"), (FORMAT - 1, "an earlier version")]
+)
+def test_a_journal_of_another_version_is_refused_untouched(path, form, version):
     wd.live.open(path, swucrl()).close()
     con = sqlite3.connect(path)
-    con.execute("PRAGMA user_version = 2")
+    con.execute(f"PRAGMA user_version = {form}")
     con.close()
     before = path.read_bytes()
-    with pytest.raises(wd.JournalError, match="a newer version of windage: format 2"):
+    with pytest.raises(wd.JournalError, match=f"{version} of windage: format {form}"):
         wd.live.open(path, swucrl())
     assert path.read_bytes() == before
+    with pytest.raises(wd.JournalError, match=f"{version} of windage: format {form}"):
+        wd.live.recover(path, path.with_name("new.journal"))
 
 
 def test_what_is_no_journal_is_refused_untouched(path, tmp_path):

@@ -79,7 +79,7 @@ def test_a_fallback_does_not_hide_a_mistake(path):
         (lambda fleet: fleet.observe([1]), "outcomes: .* names no agents"),
         (lambda fleet: fleet.observe({"shop 0": 5}), "outcomes at agent 'shop 0': 5 is no outcome"),
         (lambda fleet: fleet.observe({"shop 0": (1, 0.5)}), "is no outcome"),
-        (lambda fleet: fleet.observe({"shop 0": (0, 0.5, 0, 0, 0)}), "is no outcome"),
+        (lambda fleet: fleet.observe({"shop 0": (0, 0.5, 0, 0, {}, 0)}), "is no outcome"),
     ],
 )
 def test_a_round_that_is_none_is_refused(path, call, problem):

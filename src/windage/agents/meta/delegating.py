@@ -145,6 +145,8 @@ class Relay(Agent):
     ) -> NDArray[np.int64]:
         """Keep what was shown for the runner, who knows what to make of it."""
         self._hearsay = () if seen is None else (seen,)
+        if self._runner is not None:
+            self._runner._check_seen(pair, reward, after, seen)
         return super()._check_seen(pair, reward, after, seen)
 
     def _settle(self) -> None:
