@@ -11,6 +11,8 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from windage.validation import as_integer
+
 __all__ = ["Exp3P"]
 
 
@@ -48,5 +50,5 @@ class Exp3P:
     def update(self, arm: int, reward: float) -> None:
         """Learn what the chosen arm has earned, in [0, 1]; every arm is given beta (71)."""
         earned = np.zeros(self.q.size)
-        earned[arm] = reward
+        earned[as_integer(arm, "arm", low=0, high=self.q.size - 1)] = reward
         self.q += (self.beta + earned) / self.probabilities

@@ -60,11 +60,11 @@ class SWUCRL2CW:
             raise HorizonReached(f"all {self.horizon} steps are over")  # lines 10, 11
         if self.over:
             self.begin_episode()  # line 3
-        return int(self.policy[s])  # line 8
+        return int(self.policy[self.space.check_state(s)])  # line 8
 
     def observe(self, s: int, a: int, reward: float, s_next: int) -> None:
         """Learn the reward and the next state (line 8)."""
-        pair = self.space.pair(s, a)
+        pair, s_next = self.space.pair(s, a), self.space.check_state(s_next, "s_next")
         self.pairs[self.t - 1], self.rewards[self.t - 1] = pair, reward
         self.afters[self.t - 1] = s_next
         self.nu[pair] += 1  # line 9

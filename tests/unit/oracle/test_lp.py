@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
+from tests.unit.oracle.exact import best_gain
 from tests.unit.oracle.literal import best_of_all_policies, ring, river, tiny
 from windage.errors import ModelError, NotConverged
 from windage.oracle import lp
@@ -121,3 +122,37 @@ def test_inputs_are_left_alone_and_named_when_wrong():
 def test_a_program_that_is_not_solved_says_so():
     with pytest.raises(NotConverged, match=r"gain_lp: the primal program ended with status 2"):
         lp._solve("primal", c=[1.0], A_eq=[[1.0]], b_eq=[-1.0], bounds=(0.0, None))
+
+
+def test_gains_below_the_resolution_are_refused():
+    """HiGHS sees two absorbing states here, and both programs agree on 1; the truth is 0.3."""
+    space, rewards = StateActions([1, 1]), [0.0, 1.0]
+    rows = [[1 - 3e-13, 3e-13], [7e-13, 1 - 7e-13]]
+    assert float(best_gain(space, rewards, rows)) == pytest.approx(0.3, abs=1e-3)
+    with pytest.raises(NotConverged, match="gain_lp: the programs say 1 and 1, but"):
+        gain_lp(space, rewards, rows)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_what_is_returned_is_the_gain_of_chains_however_slow(seed):
+    """Exact rationals are the witness; at every scale of the exits some gains are returned."""
+    rng = np.random.default_rng(seed)
+    returned = {}
+    for case in range(60):
+        scale = 10.0 ** -(case % 15)
+        space = StateActions(rng.integers(1, 3, size=rng.integers(2, 4)))
+        S, pairs = space.n_states, space.n_pairs
+        rows = np.eye(S)[rng.integers(S, size=pairs)]
+        rows += scale * rng.random((pairs, S)) * (rng.random((pairs, S)) < 0.7)
+        rows /= rows.sum(axis=1, keepdims=True)
+        rewards = rng.random(pairs)
+        truth = float(best_gain(space, rewards, rows))
+        try:
+            found = gain_lp(space, rewards, rows)
+        except NotConverged:
+            continue
+        returned[case % 15] = returned.get(case % 15, 0) + 1
+        assert found.primal == pytest.approx(truth, abs=1.1e-6), (case, scale)
+        assert found.dual == pytest.approx(truth, abs=1.1e-6), (case, scale)
+    assert {0, 1, 2, 3, 4} <= set(returned)
+    assert all(returned[k] == 4 for k in range(4))
