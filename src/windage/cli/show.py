@@ -263,7 +263,7 @@ def oracle_target(target: Path) -> Path:
 
 
 def _is_blend(model: DriftingMDP) -> bool:
-    """Return whether the cost of the oracle does not grow with T."""
+    """Return whether the oracle needs fewer solves than one a time, as a rule."""
     from windage.models import Blend
 
     source = model.source

@@ -296,7 +296,9 @@ class DriftingMDP:
         With a structure, gains are in the units of its rewards, and `tol` is a share of the largest
         of them.
 
-        The cost does not grow with T for knots and blends: see `windage.models.gains`.
+        For knots and blends with one weight the cost does not grow with T; with schedules of their
+        own for rewards and transitions it does, up to one model a time: see
+        `windage.models.gains`.
 
         >>> import windage as wd
         >>> wd.envs.make("peril").optimal_gains().sum()

@@ -22,6 +22,10 @@ The interpolated bias alone would not do where the optimal policy changes.
 
 A line is a box without z: rewards may then move along with the transitions. Lines of small dense
 models are certified in a compiled loop (`kernels.curve`).
+
+The cost of a line does not grow with T. Boxes lie along the path in time: their number grows with T
+until each holds many times. No more models are solved than there are times, but for those of a line
+that is given up, half as many at the most, and for four corners that certified nothing.
 """
 
 from __future__ import annotations
@@ -53,6 +57,9 @@ Times = NDArray[np.int64]
 CHUNK = 1 << 16
 """So many times are evaluated together."""
 
+_AMPLE = 64
+"""With as many solves to spare a box is tried even if the straight way through it is too wide."""
+
 MOST_SOLVES = 2_000_000
 """So many models are solved for one curve at the most."""
 
@@ -60,7 +67,7 @@ _FEW_SMALL, _FEW_LARGE = 32, 4
 """So few steps are solved one by one: for small models a box costs as much as many of them."""
 
 _FEWEST = 256
-"""So many models a line may cost in any case; and else twice the number of its times."""
+"""Families of so many times are certified along their path at once: a line is no bargain there."""
 
 
 class GainCurve:
@@ -225,13 +232,14 @@ class _Families:
             return
         x = v if moves_r else w
         r, p = self.source.rewards.parts, self.source.kernels.parts
-        if isinstance(p[pi], np.ndarray) and self.space.n_states <= gain.SMALL:
+        small = isinstance(p[pi], np.ndarray) and self.space.n_states <= gain.SMALL
+        if small and (times > _FEWEST or not (moves_r or moves_p)):
             line = certify_line(
                 self.space, (r[ri], r[rj]), (p[pi], p[pj]),
                 float(x.min()), float(x.max()), self.tol, self.warm,
-                most=min(max(_FEWEST, 2 * times), MOST_SOLVES - self.solves),
+                most=min(max(2, times // 2), MOST_SOLVES - self.solves),
             )  # fmt: skip
-            self.solves += line.solves
+            self.solves += line.solves if x.min() < x.max() else 1  # else one model, twice
             require_solves(self.solves, self.tol)
             if isinstance(line, Line) and np.isfinite(line.error).all():
                 self.warm = line.policy
@@ -335,6 +343,7 @@ class PathCertifier:
         self.dense = isinstance(self.base, np.ndarray)
         small = self.dense and source.space.n_states <= gain.SMALL
         self.few = _FEW_SMALL if small else _FEW_LARGE
+        self.spare = 4  # so many more models may be solved that are those of no time
 
     def certified(self) -> PathGains:
         """Walk from stop to stop wherever the family holds, and cut until brackets close."""
@@ -371,21 +380,34 @@ class PathCertifier:
         times, v, w = times[mine], v[mine], w[mine]
         if not times.size:
             return []
-        self._count(times.size)
-        models = [self._model(x, y) for x, y in zip(v, w, strict=True)]
-        kernels = [p for _, p in models]
-        found = gain.solve_many(
-            self.source.space,
-            np.array([r for r, _ in models]),
-            np.array(kernels) if self.dense else kernels,
-            tol=self.solver_tol,
-            warm=self.warm,
-        )
-        errors = [max(one.upper - one.gain, one.gain - one.lower) for one in found]
+        at = list(zip(v.tolist(), w.tolist(), strict=True))
+        new = [place for place in dict.fromkeys(at) if place not in self.solved]
+        known = {place: self.solved[place][:2] for place in at if place in self.solved}
+        if new:
+            self._count(len(new))
+            models = [self._model(*place) for place in new]
+            kernels = [p for _, p in models]
+            found = gain.solve_many(
+                self.source.space,
+                np.array([r for r, _ in models]),
+                np.array(kernels) if self.dense else kernels,
+                tol=self.solver_tol,
+                warm=self.warm,
+            )
+            corners = [self._solved(place, one) for place, one in zip(new, found, strict=True)]
+            known |= {place: one[:2] for place, one in zip(new, corners, strict=True)}
+            ends = {at[0], at[-1]}  # the pieces beside these times begin or end there
+            self.solved |= {
+                place: one for place, one in zip(new, corners, strict=True) if place in ends
+            }
         return [
-            (float(t), float(t), x, x, y, y, *(one.gain,) * 4, 0.0, error)
-            for t, x, y, one, error in zip(times, v, w, found, errors, strict=True)
+            (float(t), float(t), x, x, y, y, *(known[x, y][0],) * 4, 0.0, known[x, y][1])
+            for t, (x, y) in zip(times, at, strict=True)
         ]
+
+    def _solved(self, at: tuple[float, float], found: gain.Solution) -> Corner:
+        rewards = self._model(*at)[0]
+        return corner(self.source.space, found, rewards, at[1], self.base, self.change)
 
     def _box(self, a: int, b: int, v: Reals, w: Reals) -> tuple[float, ...] | None:
         (v0, v1), (w0, w1) = v, w
@@ -397,26 +419,36 @@ class PathCertifier:
                 edges = [(left, left), (right, right)]
                 corners = (left, left, right, right)
         else:
+            between = {(float(v0), float(w1)), (float(v1), float(w0))} - self.solved.keys()
+            if len(between) > self.spare or (self.spare < _AMPLE and not self._closes(v, w)):
+                return None
+            self.spare -= len(between)
             corners = tuple(self._corner(x, y) for x in (v0, v1) for y in (w0, w1))  # type: ignore[assignment]
             edges = [(corners[0], corners[1]), (corners[2], corners[3])]
         lower, upper = bracket(edges)
         error = 0.5 * (upper - lower) + max(c.error for c in corners)
         if error > self.tol:
             return None
+        self.spare += b - a - 1  # of these none has to be solved
         if self.line and w0 != w1:
             v0 = v1 = 0.0  # the bilinear form is a line in w alone
         gains = (c.gain for c in corners)
         return (float(a), float(b), v0, v1, w0, w1, *gains, 0.5 * (lower + upper), error)
+
+    def _closes(self, v: Reals, w: Reals) -> bool:
+        """Return whether the straight way through a box closes, whose ends are times' models."""
+        ends = self._corner(v[0], w[0]), self._corner(v[1], w[1])
+        lower, upper = bracket([ends])
+        return 0.5 * (upper - lower) + max(c.error for c in ends) <= self.tol
 
     def _corner(self, v: float, w: float) -> Corner:
         at = (float(v), float(w))
         if at not in self.solved:
             self._count(1)
             r, p = self._model(v, w)
-            space = self.source.space
-            found = gain.solve(space, r, p, tol=self.solver_tol, warm=self.warm)
+            found = gain.solve(self.source.space, r, p, tol=self.solver_tol, warm=self.warm)
             self.warm = found.policy
-            self.solved[at] = corner(space, found, r, float(w), self.base, self.change)
+            self.solved[at] = self._solved(at, found)
         return self.solved[at]
 
     def _model(self, v: float, w: float) -> tuple[Reals, Transitions]:
