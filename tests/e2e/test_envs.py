@@ -60,6 +60,15 @@ def test_the_list_fits_a_terminal(terminal, columns, most):
     assert able == f"for agents that learn laws: {', '.join(known)}"
 
 
+def test_the_drift_of_laws_stands_beside_that_of_rows(capsys):
+    exact = wd.envs.facts("assortment", last=0.25).transition_budget / 0.25
+    for name, row in (("assortment", f"B_q {exact:.8g}"), ("epidemic", None)):
+        assert main(["envs", name]) == 0
+        rows = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
+        assert [line for line in rows if line.startswith("B_q")] == ([row] if row else [])
+        assert any(line.startswith("B_p") for line in rows)
+
+
 def test_all_about_one_environment(capsys):
     assert main(["envs", "riverswim"]) == 0
     out, err = capsys.readouterr()

@@ -99,6 +99,8 @@ def variation(budgets: Budgets, facts: Facts | None, *, each_step: bool = True) 
         ["B_r", number(budgets.reward), number(known[0])],
         ["B_p", number(budgets.transition), number(known[1])],
     ]
+    if budgets._laws is not None:
+        rows.append(["B_q", number(budgets.law), ""])
     if each_step:
         reward_step, transition_step = budgets.largest_steps
         rows += [

@@ -26,7 +26,8 @@ class DriftingEnv(gymnasium.Env[Any, Any]):
     """A drifting model under Gymnasium's rules; `make_env` makes one.
 
     Observations are states, `truncated` is True after step T and `terminated` never: the problem
-    has no end of its own. `info["action_mask"]` holds 1 for each action of the state at hand. Drift
+    has no end of its own. `info["action_mask"]` holds 1 for each action of the state at hand, and
+    after a step of a model with a structure `info["seen"]` what was shown of its variables. Drift
     starts again at t = 1 with every reset.
 
     `reset(seed=7)` meets the same noise as `windage.run(model, agent, seed=7)`: the same actions
@@ -116,6 +117,8 @@ class DriftingEnv(gymnasium.Env[Any, Any]):
                 f"after action {action} and reward {reward:.6g}"
             )
         info: Info = {"action_mask": mask.copy()}
+        if world.shows:
+            info["seen"] = world.seen
         if self.tell_mean:
             info["mean_reward"] = world.mean_reward
         return state, reward, False, world.t > self._horizon, info

@@ -106,6 +106,19 @@ def test_an_episode_is_the_run_with_the_same_seed(name):
         env.step(0)
 
 
+@pytest.mark.parametrize("name", ["inventory", "riverswim"])
+def test_outcomes_are_shown_to_who_knows_a_structure(name):
+    model = wd.envs.make(name, horizon=40)
+    env, simulator = make_env(model), wd.simulate.Simulator(model, seed=3)
+    env.reset(seed=3)
+    for _ in range(40):
+        action = int(model.space.counts[simulator.state]) - 1
+        simulator.step(action)
+        info = env.step(action)[4]
+        assert info.get("seen") == simulator.seen
+        assert ("seen" in info) == (name == "inventory")
+
+
 def test_the_mask_is_the_action_set_and_samples_honour_it():
     env = make_env(ragged(horizon=400))
     state, info = env.reset(seed=0)
