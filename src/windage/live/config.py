@@ -260,7 +260,16 @@ def encode_seen(seen: Mapping[str, Any] | None) -> str | None:
 
 def decode_seen(text: str | None) -> dict[str, Any] | None:
     """Return what a step showed."""
-    return None if text is None else msgspec.json.decode(text, type=dict[str, Any])
+    if text is None:
+        return None
+    try:
+        return msgspec.json.decode(text, type=dict[str, Any])
+    except (msgspec.DecodeError, RecursionError) as err:
+        raise JournalError(
+            f"{shown(text)} cannot be read ({err})",
+            field="seen",
+            fix="see with `windage live verify` which events are sound",
+        ) from None
 
 
 def require_units_of_structure(agent: Agent, units: Units) -> None:

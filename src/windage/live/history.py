@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from windage.agents import Agent, Doubling
 from windage.agents.base import Steps
 from windage.agents.optimistic.episodic import EpisodicAgent
-from windage.errors import CallOrderError, InputError, StateError
+from windage.errors import CallOrderError, InputError, JournalError, StateError
 from windage.live.config import (
     AgentMaker,
     Created,
@@ -35,7 +35,7 @@ from windage.live.config import (
 from windage.live.journal import Journal, Writer
 from windage.live.schema import CONFIGURED, CREATED, DECIDED, EXPIRED, OBSERVED, Event, damaged
 from windage.spaces import StateActions
-from windage.validation import as_choice, shown
+from windage.validation import as_choice, as_integers, shown
 
 __all__ = [
     "AgentRecord",
@@ -145,10 +145,12 @@ class History(NamedTuple):
 
     def steps(self, space: StateActions, units: Units) -> Steps:
         """Return the steps for replay; the last one may not have ended."""
+        last = space.n_states - 1
+        states = as_integers(self.states, "state", low=0, high=last, error=JournalError)
         return Steps(
-            self.states,
+            states,
             self.learned,
-            space.offsets[self.states] + self.actions,
+            space.offsets[states] + self.actions,
             units.to_agent(self.rewards),
             self.next_states,
             [decode_seen(text) for text in self.seen] if self.seen.any() else None,

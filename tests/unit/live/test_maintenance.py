@@ -8,9 +8,12 @@ import pytest
 import windage as wd
 from tests.live_loops import SPACE, loop, swucrl
 from windage.live import history
+from windage.live.config import Units, decode_seen
 from windage.live.journal import Journal
 from windage.live.maintenance import verify
 from windage.live.views import status
+
+UNITS = Units(None, "reward", (0.0, 1.0))
 
 
 def lived(path, steps=120):
@@ -197,3 +200,34 @@ def test_the_end_of_the_horizon_names_a_cure_that_loses_nothing(path, make, cure
         assert live.switch(new).carried == 10
         loop(live, 10, start=10, s=s)
     assert verify(path).is_sound
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "message"),
+    [
+        ("states", 3, r"state\[5\]: 3 is out of range"),
+        ("states", -1, r"state\[5\]: -1 is out of range"),
+        ("actions", 10**6, r"pairs\[5\]: .* is out of range"),
+        ("actions", -1, r"pairs\[5\]: "),
+        ("next_states", 10**9, r"afters\[5\]: 1000000000 is out of range"),
+    ],
+)
+def test_events_of_states_that_are_none_never_reach_a_kernel(tmp_path, column, value, message):
+    """Whoever writes a journal can make its chain of sums fit."""
+    path = tmp_path / "a.journal"
+    lived(path, 20)
+    journal = Journal(path)
+    past = history.history(journal, 1, 0, journal.n)
+    journal.close()
+    changed = getattr(past, column).copy()
+    assert past.learned[5]
+    changed[5] = value
+    with pytest.raises(wd.WindageError, match=message):
+        swucrl().replay(past._replace(**{column: changed}).steps(SPACE, UNITS))
+
+
+def test_what_was_seen_and_cannot_be_read():
+    assert decode_seen('{"demand": 7}') == {"demand": 7}
+    for text in ("[" * 10**5, "{", "7"):
+        with pytest.raises(wd.JournalError, match="cannot be read"):
+            decode_seen(text)
