@@ -87,8 +87,8 @@ class PushForward:
             rows = np.bincount(self.cells, chances, shape[0] * shape[1]).reshape(shape)
             return rewards, rows
         sums = np.bincount(self.cells.ravel(), chances, self.targets.size)
-        found = csr_array((sums, self.targets, self.rows), shape=shape)
-        found.eliminate_zeros()
+        found = csr_array((sums, self.targets, self.rows), shape=shape, copy=True)
+        found.eliminate_zeros()  # in place: other laws have other zeros
         return rewards, found
 
 

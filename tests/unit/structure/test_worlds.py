@@ -12,6 +12,7 @@ import windage as wd
 from tests.unit.structure.problems import counter, enumerated, shelf
 from windage.errors import InputError, ModelError
 from windage.models.blend import Blend
+from windage.structure import worlds
 from windage.structure.worlds import LawStream
 
 RNG = np.random.default_rng(5)
@@ -95,6 +96,31 @@ def test_products_of_laws_are_a_blend_only_where_they_jump():
         for t in (1, 29, 30, 31, 60, 99):
             close(model.at(t), *enumerated(model.structure, SERVES, model.laws(t)))
         assert model.optimal_gains().at(30) == pytest.approx(model.at(30).solve().gain, abs=1e-6)
+
+
+@pytest.mark.parametrize("schedule", [COSINE, wd.schedules.Steps([30])])
+def test_sparse_rows_are_the_dense_ones_whatever_is_zero(schedule, monkeypatch):
+    """Laws with zeros in different places: each has entries of its own."""
+    bases = np.array([[0.5, 0.5, 0, 0, 0], [0, 0, 0, 0.5, 0.5], [0.2, 0.2, 0.2, 0.2, 0.2]])
+    laws = {"demand": (bases[:2], schedule)}
+    dense = shelf().drifting(laws, horizon=60)
+    monkeypatch.setattr(worlds, "_DENSE", 0)
+    known = shelf()
+    sparse = known.drifting(laws, horizon=60)
+    for t in (1, 20, 29, 30, 31, 60, 20):
+        assert not isinstance(sparse.at(t).transitions, np.ndarray)
+        close(dense.at(t), sparse.at(t).transitions.toarray(), sparse.at(t).rewards)
+    models = [known.model({"demand": law}) for law in bases]
+    for law, mdp in zip(bases, models, strict=True):
+        rows, means = enumerated(known, SELLS, {"demand": law})
+        np.testing.assert_allclose(mdp.transitions.toarray(), rows, rtol=0, atol=1e-14)
+        np.testing.assert_allclose(mdp.rewards, means, rtol=0, atol=1e-13)
+        assert mdp.transitions.nnz == np.count_nonzero(rows)
+    wd.testing.check_drifting_mdp(sparse, communicating=False)
+    every = np.repeat(bases, 20, axis=0)
+    wd.testing.check_drifting_mdp(
+        known.drifting({"demand": every}, horizon=60), communicating=False
+    )
 
 
 def test_laws_that_stay_are_a_stationary_model():
