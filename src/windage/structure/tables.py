@@ -27,6 +27,7 @@ __all__ = ["Joint", "as_reward", "as_state", "check_seen", "check_uses", "produc
 Ints: TypeAlias = NDArray[np.int64]
 Reals: TypeAlias = NDArray[np.float64]
 
+_ROUNDING = 1e-12  # of the range: 1 - .8 - .2 is meant to be 0
 _CHECKED = 1 << 14  # so many answers to arrays are all compared with answers to plain outcomes
 
 
@@ -225,14 +226,18 @@ def _plain(value: object) -> object:
 
 
 def range_of(joint: Joint, rewards: Reals | None, stated: object) -> tuple[float, float]:
-    """Return the range of rewards in natural units; a stated one must hold the table."""
+    """Return the range of rewards in natural units.
+
+    A stated one must hold the table, which is moved into it where rounding took it out.
+    """
     if rewards is None:
         return (0.0, 1.0) if stated is None else as_range(stated, "reward_range")
     low, high = float(rewards.min()), float(rewards.max())
     if stated is None:
         return (low, high) if low < high else (low, low + max(1.0, abs(low)))
     least, most = as_range(stated, "reward_range")
-    if low < least or high > most:
+    slack = _ROUNDING * (most - least)
+    if low < least - slack or high > most + slack:
         worst = int(rewards.argmin() if low < least else rewards.argmax())
         raise ModelError(
             f"the reward {rewards[worst]:g} is not in [{least:g}, {most:g}]",
@@ -240,6 +245,7 @@ def range_of(joint: Joint, rewards: Reals | None, stated: object) -> tuple[float
             where=joint.place(worst),
             fix=f"declare ({min(low, least):g}, {max(high, most):g}), or none",
         )
+    np.clip(rewards, least, most, out=rewards)
     return least, most
 
 

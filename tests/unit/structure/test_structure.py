@@ -53,6 +53,13 @@ def test_the_tables_are_the_functions_over_joint_outcomes_in_row_major_order():
         known.variables[0].name = "other"
 
 
+def test_rounding_does_not_leave_a_stated_range():
+    known = made(reward=lambda s, a, x: 1 - 0.8 - 0.2 if x else 1.0, reward_range=(0, 1))
+    assert 1 - 0.8 - 0.2 < 0 == known.reward.min()
+    assert wd.Structure.from_dict(known.to_dict()).same(known)
+    refused("the reward -1e-11 is not in", reward=lambda s, a, x: -1e-11 * x, reward_range=(0, 1))
+
+
 def test_functions_of_arrays_are_asked_once_a_pair_and_give_the_same_tables():
     asked = []
 
