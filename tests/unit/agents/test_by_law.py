@@ -211,6 +211,35 @@ class TestPosteriorSampling:
         assert binomial(named, 1, 0, 50, 0.0)[0] == 0
 
 
+@pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
+def test_what_is_always_seen_is_learned_wherever_one_is(make):
+    """At home the weather matters to nothing, and is seen through the window all the same."""
+    weather = Exogenous("weather", ["dry", "wet"], lambda s, a: "all" if a else None)
+    known = Structure(
+        wd.StateActions([2]),
+        [weather],
+        next_state=lambda s, a, w: 0,
+        reward=lambda s, a, w: {"dry": 1.0, "wet": -1.0, None: 0.0}[w],
+    )
+    agent = make(known, 15)
+    for t in range(12):
+        agent.act(0)
+        agent.observe(0, 0, 0.0, 0, seen={"weather": "wet" if t < 9 else "dry"})
+    agent.act(0)
+    (law,) = agent.explain(0).laws
+    assert law.samples == pytest.approx(12, abs=3)
+    assert law.probabilities[1] > 0.6
+    assert [action.hope for action in agent.explain(0).actions] == [0.0, 0.0]
+    world = known.drifting({"weather": {"all": [0.25, 0.75]}}, horizon=15)
+    fused, online = make(known, 15), make(known, 15)
+    wd.run(world, fused, seed=1)
+    simulator = wd.simulate.Simulator(world, 1)
+    for _ in range(15):
+        a = online.act(0)
+        online.observe(0, a, *simulator.step(a), simulator.seen)
+    assert fused.state() == online.state()
+
+
 class TestWhatItSays:
     def learned(self, T=60, **options):
         days = Days(Shelf, T)
