@@ -280,6 +280,7 @@ class TestWhatItSays:
         agent.act(0)
         agent.observe(0, 0, 1.0, 0, seen={"weather": "dry"})
         agent.act(0)
+        assert agent.explain(0).reason.startswith("action 0 because it is worth ")
         assert str(agent.explain(0).laws[0]) == (
             "weather: dry with probability 0.83 from an effective 1 step"
         )
@@ -391,6 +392,15 @@ class TestBadInput:
         with pytest.raises(InputError, match="reward"):
             agent.observe(0, 6, low - 1e-3, 6, {"demand": 0})
 
+    def test_a_range_that_does_not_hold_the_rewards(self):
+        known = structure_of(Shelf)
+        low, high = known.reward_range
+        for make in MAKERS.values():
+            with pytest.raises(InputError, match="reward_range: .* does not hold the rewards of"):
+                make(known, 9, reward_range=(low, high - 1))
+            assert make(known, 9, reward_range=(low, high + 1)).reward_range == (low, high + 1)
+            assert make(known, 9, reward_range=None).reward_range == (low, high)
+
     def test_structures_of_another_space(self):
         known = structure_of(Shelf)
         with pytest.raises(InputError, match="structure: it is of"):
@@ -416,6 +426,37 @@ class TestBadInput:
             blob.arrays[name] = change(blob.arrays[name])
             with pytest.raises(StateError, match="impossible"):
                 wd.MultiScale.from_state(wd.agents.state.pack(blob))
+
+
+@pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
+def test_worlds_of_another_structure_are_refused(make):
+    """An outcome by its number may be none of the agent's: a compiled loop checks no bounds."""
+    space = wd.StateActions([2, 2])
+
+    def structure(outcomes, first, group=None):
+        return Structure(
+            space,
+            [Exogenous("demand", range(outcomes), group)],
+            next_state=lambda s, a, d: first ^ min(d, 1),
+            reward=lambda s, a, d: float(a == min(d, 1)),
+        )
+
+    known = structure(3, 0)
+    even = {n: np.full(n, 1 / n) for n in (3, 5)}
+    for other in (structure(5, 0), structure(3, 1)):
+        world = other.drifting({"demand": even[other.law_sizes[0]]}, horizon=50)
+        agent = make(known, 50)
+        for player in (agent, wd.Doubling(lambda T: make(known, T))):
+            with pytest.raises(InputError, match=r"problem.*: has another structure"):
+                wd.run(world, player, seed=0)
+        assert agent.t == 1
+    still = wd.DriftingMDP.stationary(known.model({"demand": even[3]}), horizon=50)
+    with pytest.raises(InputError, match="does not show the variables"):
+        wd.run(still, make(known, 50), seed=0)
+    # laws that are grouped otherwise are the agent's to find out
+    tied = structure(3, 0, lambda s, a: s)
+    world = tied.drifting({"demand": {0: even[3], 1: even[3]}}, horizon=50)
+    assert wd.run(world, make(known, 50), seed=0).rewards.size == 50
 
 
 def test_one_law_behind_many_states():

@@ -20,7 +20,12 @@ from windage.agents.multiscale.explanation import (
     explained_by_law,
 )
 from windage.agents.multiscale.learner import Constants, MultiScaleState
-from windage.agents.multiscale.structured import StructuredState, as_structure, outcomes_shown
+from windage.agents.multiscale.structured import (
+    StructuredState,
+    as_structure,
+    outcomes_shown,
+    require_same_world,
+)
 from windage.agents.multiscale.windows import Weighing
 from windage.errors import InputError
 from windage.spaces import StateActions, as_space
@@ -60,9 +65,11 @@ class WindowsAgent(KernelAgent):
         seed: int = 0,
     ) -> None:
         known = as_structure(structure, as_space(space))
-        if known is not None and "reward_range" not in self._given:
+        if known is not None and self._given.get("reward_range") is None:
             reward_range = known.reward_range
         super().__init__(space, horizon=horizon, seed=seed, reward_range=declared(reward_range))
+        if known is not None and known.reward is not None:
+            require_range(known.reward, self.reward_range)
         self.structure = known
         self._learner_state = self._blank_state()
 
@@ -180,12 +187,8 @@ class WindowsAgent(KernelAgent):
 
     def play(self, model: Dynamics | ExogenousDynamics, state: int, block: Block) -> int:
         """Play a whole block in one loop; returns the state it ends in."""
-        if self.structure is not None and model.seen.shape != (len(self.structure.variables), 2):
-            raise InputError(
-                "does not show the variables of the structure",
-                field="problem",
-                fix="play in structure.drifting(...), or observe by hand with seen=",
-            )
+        if self.structure is not None:
+            require_same_world(self.structure, model)
         return super().play(model, state, block)
 
     def memory(self) -> NDArray[np.float64]:
@@ -277,6 +280,19 @@ def undeclared(reward: float, scale: Scale, t: int) -> InputError:
         where=f"t={t}",
         fix="declare a wider reward_range: windows are compared by the likelihood of rewards",
     )
+
+
+def require_range(rewards: NDArray[np.float64], stated: tuple[float, float] | None) -> None:
+    """Refuse a range that does not hold the rewards of a structure."""
+    least, most = float(rewards.min()), float(rewards.max())
+    low, high = stated or (least, most)
+    if least < low or most > high:
+        raise InputError(
+            f"({low:g}, {high:g}) does not hold the rewards of the structure, "
+            f"{least:g} to {most:g}",
+            field="reward_range",
+            fix="leave it out: it is that of the structure",
+        )
 
 
 def declared(reward_range: Any) -> tuple[float, float]:

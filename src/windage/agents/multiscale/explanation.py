@@ -195,6 +195,11 @@ class KnownAction:
         return self.value - self.hope
 
 
+def _called(action: KnownAction) -> str:
+    """Return how a sentence calls an action; one without a name is a number."""
+    return f"action {action.name}" if action.name.isdecimal() else action.name
+
+
 @dataclass(frozen=True)
 class StructuredExplanation:
     """The laws a state depends on, as they are believed now, and what they make of its actions.
@@ -223,23 +228,23 @@ class StructuredExplanation:
         played = next(a for a in self.actions if a.chosen)
         others = [a for a in self.actions if not a.chosen]
         if not others:
-            return f"{played.name}: there is no other action"
+            return f"{_called(played)}: there is no other action"
         next_best = max(others, key=lambda a: a.known_value)
+        this, that = _called(played), _called(next_best)
         ahead = played.known_value - next_best.known_value
         if ahead >= 0.0:
             now = played.mean_reward - next_best.mean_reward
             later = played.expected - next_best.expected
             return (
-                f"{played.name} because it is worth {ahead:.3g} more than {next_best.name}: "
+                f"{this} because it is worth {ahead:.3g} more than {that}: "
                 f"{now:+.3g} now, {later:+.3g} later"
             )
         if played.value >= max(a.value for a in others):
             return (
-                f"{played.name} is tried: {next_best.name} is worth {-ahead:.3g} more by what is "
-                f"known, but {played.name} may be worth {played.hope - next_best.hope:.3g} more "
-                "than is known"
+                f"{this} is tried: {that} is worth {-ahead:.3g} more by what is known, but "
+                f"{this} may be worth {played.hope - next_best.hope:.3g} more than is known"
             )
-        return f"{played.name} was the best when last planned; what was seen since speaks against"
+        return f"{this} was the best when last planned; what was seen since speaks against"
 
     def __str__(self) -> str:
         head = (

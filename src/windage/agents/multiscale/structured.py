@@ -20,9 +20,18 @@ from windage.structure import ALWAYS, INTERVAL, Structure
 from windage.validation import as_choice, require_memory, shown
 
 if TYPE_CHECKING:
+    from windage.kernels.exogenous import ExogenousDynamics
+    from windage.kernels.simulator import Dynamics
     from windage.kernels.structured import Known, StructuredEstimate
 
-__all__ = ["StructuredState", "as_structure", "law_windows", "outcomes_shown", "pace_of"]
+__all__ = [
+    "StructuredState",
+    "as_structure",
+    "law_windows",
+    "outcomes_shown",
+    "pace_of",
+    "require_same_world",
+]
 
 _SHORTEST = 8  # the shortest window: a law needs fewer samples than a pair for each of its rows
 _LASTS = 4  # steps a plan lasts: planning every step costs more and is no better
@@ -257,6 +266,33 @@ def known_of(structure: Structure, reward_range: tuple[float, float]) -> Known:
         row=row.astype(np.int64),
         entry=(entry.ravel() - row[pairs]).astype(np.int32),
     )
+
+
+def require_same_world(structure: Structure, model: Dynamics | ExogenousDynamics) -> None:
+    """Refuse a compiled world in which an outcome, by its number, means something else.
+
+    Laws may be grouped otherwise: that is for the agent to find out.
+    """
+    from windage.kernels.exogenous import ExogenousDynamics
+
+    shape = len(structure.variables), 2
+    if not isinstance(model, ExogenousDynamics) or model.seen.shape != shape:
+        raise InputError(
+            "does not show the variables of the structure",
+            field="problem",
+            fix="play in structure.drifting(...), or observe by hand with seen=",
+        )
+    if model.next_state is structure.next_state:
+        return
+    mine = np.where(structure.law_of >= 0, structure.law_sizes[structure.law_of], 0)
+    theirs = np.where(model.law_of >= 0, model.sizes[model.law_of], 0)
+    same = np.array_equal(mine, theirs)
+    if not same or not np.array_equal(structure.next_state, model.next_state):
+        raise InputError(
+            "has another structure than the agent",
+            field="problem",
+            fix="make the agent with problem.structure, or observe by hand with seen=",
+        )
 
 
 def outcomes_shown(
