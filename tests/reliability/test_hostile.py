@@ -10,7 +10,7 @@ import pytest
 
 from tests.conftest import RELIABILITY, one_of
 
-CASES = 2000 if RELIABILITY else 40
+CASES = 1000 if RELIABILITY else 40
 
 
 def ran(module, *arguments, **environment):

@@ -10,7 +10,9 @@ import warnings
 import numpy as np
 import pytest
 
+import windage as wd
 from windage import adversarial
+from windage.adversarial import make_bank
 from windage.errors import GuaranteeWarning, HorizonReached, InputError, StateError
 from windage.rng import stream
 
@@ -228,3 +230,19 @@ def test_one_arm_has_nothing_to_lose():
 def test_masters_load_late():
     code = "import sys, windage.adversarial as m; m.names(); assert 'numba' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"arms": [3, -1]}, r"arms\[1\]: -1 is out of range"),
+        ({"arms": [3, 0]}, r"arms\[1\]: 0 is out of range"),
+        ({"arms": [1.5]}, "arms: holds float64"),
+        ({"arms": [2**39]}, "arms: would need about"),
+        ({"form": 4}, "form: 4 is not an integer from 0 to 3"),
+        ({"form": -1}, "form: -1 is not"),
+    ],
+)
+def test_banks_that_cannot_be(given, message):
+    with pytest.raises(wd.WindageError, match=message):
+        make_bank(**{"form": 0, "arms": [3, 2], "alpha": 0.1} | given)

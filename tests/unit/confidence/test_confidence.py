@@ -200,3 +200,27 @@ def test_equal_values_break_ties_by_index():
     found = ConfidenceRegion(space, np.zeros(4), np.full((4, 4), 0.25), [0.25] * 4, [True] * 4)
     assert found.best_row(0, np.array([1.0, 0.0, 1.0, 0.0])).tolist() == [0.25, 0.125, 0.375, 0.25]
     assert found.best_row(0, np.zeros(4)).tolist() == [0.125, 0.25, 0.25, 0.375]
+
+
+@pytest.mark.parametrize("box", [False, True])
+@pytest.mark.parametrize(
+    ("pair", "u", "message"),
+    [
+        (3, [0.0, 1.0], "pair: 3 is not an integer from 0 to 2"),
+        (-1, [0.0, 1.0], "pair: -1 is not an integer from 0 to 2"),
+        (True, [0.0, 1.0], "pair: True is a boolean"),
+        (0, [0.0], r"u: has shape \(1,\)"),
+        (0, [0.0, 1.0, 2.0], r"u: has shape \(3,\)"),
+        (0, [0.0, np.nan], "u at state 2: nan is not allowed"),
+        (0, 1.0, r"u: has shape \(\)"),
+    ],
+)
+def test_best_rows_of_what_is_no_pair_or_no_vector(box, pair, u, message):
+    made = ConfidenceRegion.box if box else ConfidenceRegion
+    radius = np.full((3, 2), 0.1) if box else np.full(3, 0.1)
+    found = made(SPACE, np.ones(3), np.full((3, 2), 0.5), radius, [True] * 3)
+    with pytest.raises(InputError, match=message):
+        found.best_row(pair, u)
+    if pair == 0:
+        with pytest.raises(InputError, match=message):
+            found.as_plan(u)
