@@ -497,6 +497,29 @@ def test_what_does_not_fit_is_refused_before_it_is_made(monkeypatch):
     assert peak < 1e7
 
 
+def test_a_saved_outcome_must_be_one_of_its_law():
+    """The first variable has three outcomes, the other two: number 2 is none of them.
+
+    Compiled code would read it from the next law, or from beyond the last.
+    """
+    known = Structure(
+        wd.StateActions([2]),
+        [Exogenous("demand", range(3)), Exogenous("refill", (0, 1))],
+        next_state=lambda s, a, demand, refill: 0,
+        reward=lambda s, a, demand, refill: float(demand * a + refill),
+    )
+    agent = wd.MultiScale(known.space, horizon=9, structure=known)
+    a = agent.act(0)
+    agent.observe(0, a, 2.0 * a + 1, 0, seen={"demand": 2, "refill": 1})
+    blob = wd.agents.state.unpack(agent.state())
+    state = blob.arrays["experts.cell_state"]
+    assert state.tolist() == [2, 1]
+    blob.arrays["experts.cell_state"] = state[::-1] + np.int32(1) - np.array([0, 1], np.int32)
+    assert blob.arrays["experts.cell_state"].tolist() == [2, 2]
+    with pytest.raises(StateError, match="'cell_state' is impossible"):
+        wd.MultiScale.from_state(wd.agents.state.pack(blob))
+
+
 def test_learners_of_rows_refuse_a_structure():
     known = structure_of(Shelf)
     for kind in (wd.UCRL2, wd.BORL, wd.MultiScaleGuarded, wd.SWUCRL2CW):

@@ -116,6 +116,7 @@ class WindowExperts:
             self._sizes, self._samples = structure.law_sizes, len(structure.variables)
             self._learned = space.n_pairs if structure.reward is None else 0
             symbols = symbols_of(structure)
+        self._symbols = symbols
         self._stride = int(symbols.max())
         self._all_cells = symbols.size * self._stride
         room = min(self._all_cells, _ROOM)
@@ -320,6 +321,7 @@ class WindowExperts:
         _require(law.shape == outcome.shape == count.shape == (law.size,), "cell_pair")
         _require(_inside(law, self._sizes.size) and _inside(outcome, self._stride), "cell_pair")
         _require(np.unique(keys).size == keys.size, "cell_pair")
+        _require(bool((outcome < self._symbols[law]).all()), "cell_state")
         _require(count.dtype == np.int32 and bool((count > 0).all()), "cell_count")
         total = int(count.sum(dtype=np.int64))
         _require(total <= taken * samples if samples else total == taken, "cell_count")
