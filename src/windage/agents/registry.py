@@ -22,12 +22,14 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from windage._stub import public_ids
 from windage.agents import configuration
 from windage.agents.base import Agent
 from windage.agents.state import unpack
 from windage.confidence.tuning import Budgets, is_left_open
-from windage.errors import InputError, StateError, WindageError
+from windage.errors import InputError, ParameterWarning, StateError, WindageError, warn
 from windage.spaces import StateActions
 from windage.structure import Structure
 from windage.validation import as_choice, require_parameter, shown
@@ -85,8 +87,9 @@ def make(
     """Return the agent with this id, or of this class.
 
     Agents that can be tuned take `budgets=drifting.budgets()`, some of them also a bound on the
-    diameter; agents that see the model take it as `problem=`. `facts` finds all of these. A class
-    that is no `windage.agents.Agent` is made with what its constructor asks for.
+    diameter; one that is left without budgets warns of what it fell back to. Agents that see the
+    model take it as `problem=`. `facts` finds all of these. A class that is no
+    `windage.agents.Agent` is made with what its constructor asks for.
 
     >>> make("ucrl2", StateActions([2, 2]), horizon=100)
     UCRL2(StateActions.uniform(states=2, actions=2), horizon=100, t=1)
@@ -109,7 +112,28 @@ def make(
         return found
     if "D" in kind.requires:
         options["diameter"] = diameter
-    return kind.configured(space, horizon=horizon, budgets=budgets, **options)  # type: ignore[no-any-return]
+    agent: Agent = kind.configured(space, horizon=horizon, budgets=budgets, **options)
+    if budgets is None and {"B_r", "B_p"} <= set(kind.requires):
+        _say_what_was_found(agent, kind, options)
+    return agent
+
+
+def _say_what_was_found(agent: Agent, kind: type[Agent], options: Mapping[str, Any]) -> None:
+    """Warn of parameters that were found without the budgets that their tuning requires."""
+    found = [name for name in kind.auto_tuned if options.get(name) is None]
+    if found:
+        numbers = " and ".join(f"{name} = {_number(getattr(agent, name))}" for name in found)
+        words = ", ".join(f'{name}="oblivious"' for name in found)
+        warn(
+            f"{name_of(kind)} requires B_r and B_p, and there are no budgets: {numbers} "
+            f"for unknown ones; pass budgets=model.budgets(), or say {words}",
+            ParameterWarning,
+        )
+
+
+def _number(value: Any) -> str:
+    low, high = np.min(value), np.max(value)
+    return f"{low:.4g}" if low == high else f"{low:.4g} to {high:.4g}"
 
 
 def facts(id: str | type[Any], model: Any, **options: Any) -> dict[str, Any]:  # noqa: A002

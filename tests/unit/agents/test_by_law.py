@@ -150,7 +150,8 @@ class TestPosteriorSampling:
         known = structure_of(Auction)
         given = {"horizon": 10_000, "structure": known}
         K = np.sqrt(2 * 2) + np.sqrt(2 * 1)
-        blind = wd.agents.make("sw-psrl", known.space, **given)
+        with pytest.warns(wd.ParameterWarning, match="there are no budgets: window = 341"):
+            blind = wd.agents.make("sw-psrl", known.space, **given)
         assert blind.window == round(K * 100)
         budgets = wd.envs.make("riverswim", horizon=10_000).budgets()
         told = wd.agents.make("sw-psrl", known.space, budgets=budgets, **given)

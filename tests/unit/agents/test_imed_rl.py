@@ -349,7 +349,8 @@ class TestInput:
         assert wd.agents.requires("sw-imed-rl", budgets=model.budgets()) == ("B_r", "B_p")
         assert wd.agents.requires("sw-imed-rl", window=200) == wd.agents.requires("imed-rl") == ()
         oblivious = wd.agents.make("sw-imed-rl", RAGGED, horizon=2000, window="oblivious")
-        assert oblivious.window == wd.agents.make("sw-imed-rl", RAGGED, horizon=2000).window
+        with pytest.warns(wd.ParameterWarning, match="there are no budgets"):
+            assert oblivious.window == wd.agents.make("sw-imed-rl", RAGGED, horizon=2000).window
 
     def test_a_window_as_long_as_the_horizon_is_all_history(self):
         agents = [agent_of(RAGGED, horizon=200, window=W, ties="lowest") for W in (None, 200, 900)]

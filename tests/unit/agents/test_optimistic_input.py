@@ -210,6 +210,8 @@ def test_declared_ranges_in_compiled_runs(kind):
     loud = wd.DriftingMDP.stationary(mdp, horizon=400, noise=wd.Noise.gaussian(0.2))
     quiet = wd.DriftingMDP.stationary(mdp, horizon=400)
     options = {"reward_range": (0, 1), "seed": 2}
+    if kind == "swucrl2-cw":
+        options |= {"window": "oblivious", "widening": "oblivious"}
     agent = wd.agents.make(kind, SPACE, horizon=400, **options)
     with pytest.raises(InputError, match=r"reward at t=\d+: .* declared range \[0, 1\]") as caught:
         wd.run(loud, agent, seed=1)

@@ -298,7 +298,8 @@ def test_windows_are_those_of_theorem_1():
     told = wd.agents.make("sw-psrl", model.space, horizon=5000, budgets=B)
     best = 3 * 6 ** (2 / 3) * math.sqrt(2 * 5000 / (B.reward + B.transition + 1))
     assert told.window == round(best)
-    blind = wd.agents.make("sw-psrl", model.space, horizon=5000)
+    with pytest.warns(wd.ParameterWarning, match="there are no budgets"):
+        blind = wd.agents.make("sw-psrl", model.space, horizon=5000)
     assert blind.window == round(6 ** (2 / 3) * math.sqrt(2 * 5000))
     also = wd.agents.make("sw-psrl", model.space, horizon=5000, budgets=B, window="oblivious")
     assert also.window == blind.window

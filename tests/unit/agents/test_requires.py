@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 import windage as wd
@@ -74,6 +76,39 @@ def test_bandits(name, options, told):
 def test_without_budgets_nothing_is_required():
     assert wd.agents.requires("swucrl2-cw") == wd.agents.requires("sw-psrl", window=None) == ()
     assert wd.agents.requires(wd.SWUCRL2CW, budgets=MODEL.budgets()) == B
+
+
+@pytest.mark.parametrize(
+    ("name", "numbers"),
+    [
+        ("sw-psrl", "window = 93"),
+        ("swucrl2-cw", "window = 93 and widening = 0.3496"),
+        ("swucrl2", "window = 93"),
+        ("sw-ucrl3", "window = 93"),
+    ],
+)
+def test_without_budgets_an_agent_says_what_it_fell_back_to(name, numbers):
+    """K sqrt(T) and K T^(-1/4) with K = S^(2/3) A^(1/2): S = A = 2, T = 1700."""
+    space = wd.StateActions([2, 2])
+    message = f"{name} requires B_r and B_p, and there are no budgets: {numbers}"
+    with pytest.warns(wd.ParameterWarning, match=re.escape(message)) as heard:
+        agent = wd.agents.make(name, space, horizon=1700)
+    words = dict(re.findall(r'(\w+)="(oblivious)"', str(heard[0].message)))
+    said = wd.agents.make(name, space, horizon=1700, **words)  # in silence
+    assert said.state() == agent.state()
+    wd.agents.make(name, space, horizon=1700, budgets=MODEL.budgets())
+
+
+def test_what_is_chosen_by_hand_is_not_warned_of():
+    space = wd.StateActions([2, 2])
+    wd.agents.make("sw-psrl", space, horizon=100, window=20)
+    with pytest.warns(wd.ParameterWarning, match=r"budgets: widening = 0\.\d+ for unknown"):
+        wd.agents.make("swucrl2-cw", space, horizon=100, window=20)
+    with pytest.warns(wd.ParameterWarning, match='widening="oblivious", slack="oblivious"'):
+        agent = wd.agents.make("swucrl2-cw-practical", space, horizon=100, window=20)
+    words = {"widening": "oblivious", "slack": "oblivious"}
+    same = wd.agents.make("swucrl2-cw-practical", space, horizon=100, window=20, **words)
+    assert same.state() == agent.state()
 
 
 class Asks:

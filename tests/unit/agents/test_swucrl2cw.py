@@ -72,7 +72,8 @@ def test_words_for_numbers():
         return agent.window, agent.widening
 
     assert numbers(budgets=budgets) == (round(W), pytest.approx(eta))
-    assert numbers() == (oblivious.window, oblivious.widening)
+    with pytest.warns(wd.ParameterWarning, match="there are no budgets"):
+        assert numbers() == (oblivious.window, oblivious.widening)
     assert numbers(budgets=budgets, window=7) == (7, pytest.approx(eta))
     mixed = {"window": "oblivious", "widening": "tuned"}
     assert numbers(budgets=budgets, **mixed) == (oblivious.window, pytest.approx(eta))
