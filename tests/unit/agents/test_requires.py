@@ -82,13 +82,13 @@ def test_without_budgets_nothing_is_required():
     ("name", "numbers"),
     [
         ("sw-psrl", "window = 93"),
-        ("swucrl2-cw", "window = 93 and widening = 0.3496"),
+        ("swucrl2-cw", "window = 93 and widening = 0.2333"),
         ("swucrl2", "window = 93"),
         ("sw-ucrl3", "window = 93"),
     ],
 )
 def test_without_budgets_an_agent_says_what_it_fell_back_to(name, numbers):
-    """K sqrt(T) and K T^(-1/4) with K = S^(2/3) A^(1/2): S = A = 2, T = 1700."""
+    """W = S^(2/3) A^(1/2) sqrt(T) and sqrt(W / T): S = A = 2, T = 1700."""
     space = wd.StateActions([2, 2])
     message = f"{name} requires B_r and B_p, and there are no budgets: {numbers}"
     with pytest.warns(wd.ParameterWarning, match=re.escape(message)) as heard:
