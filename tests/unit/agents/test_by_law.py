@@ -360,6 +360,7 @@ class TestBadInput:
             (Sales, (0, 1, 0.0, 0), {"demand": ()}, "is no interval"),
             (Auction, (2, 0, 0.0, 2), {"demand": 1, "refill": 0}, "not involved here"),
             (Auction, (3, 1, 0.7, 3), {"refill": 1}, r"seen\['demand'\]"),
+            (Inferred, (2, 1, 0.7, 2), None, "leads to the next state pays this reward.*correct"),
         ],
     )
     def test_changes_nothing(self, case, step, seen, message):

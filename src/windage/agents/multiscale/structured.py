@@ -331,17 +331,23 @@ def outcomes_shown(
     if _is_plain(structure, known, pair, after, ends):
         return given
     _require_consistent(structure, pair, after, given)
-    told = np.empty_like(given)
+    told, paid = np.empty_like(given), True
     for same in (SAME, np.inf):  # by the reward too, if it is the one that is known
         fits = bool(complete(known, pair, reward, after, same, given, told))
         if fits and not _open(structure, known, pair, told):
             return told
-    missing = _open(structure, known, pair, told if fits else given)
+        paid = paid and fits
+    missing = _open(structure, known, pair, told)
+    name = names[missing[0] if missing else 0]
+    tell = "the next state and the reward do not tell"
+    if not paid:
+        tell = "no outcome that leads to the next state pays this reward"
     raise InputError(
-        "it was not said which outcome it had, and the next state and the reward do not tell",
-        field=f"seen[{names[missing[0] if missing else 0]!r}]",
+        f"it was not said which outcome it had, and {tell}",
+        field=f"seen[{name!r}]",
         where=structure.space.describe(pair),
-        fix=f"observe(s, a, reward, s_next, seen={{{names[missing[0] if missing else 0]!r}: ...}})",
+        fix=f"observe(s, a, reward, s_next, seen={{{name!r}: ...}})"
+        + ("" if paid else ", or correct reward of the structure"),
     )
 
 
