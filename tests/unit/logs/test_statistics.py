@@ -11,7 +11,7 @@ from scipy.stats import chi2, chi2_contingency
 import windage as wd
 from benchmarks.inspection import stock
 from tests.conftest import RELIABILITY
-from windage.logs import Log
+from windage.logs import Log, drift_tests
 from windage.logs.counts import StationaryNull, count_blocks
 from windage.logs.drift_tests import LEAST_STEPS, budgets, half_tests, segment
 from windage.logs.fitting import fit
@@ -279,11 +279,13 @@ def test_the_cuts_are_the_best_of_all():
                 if cost < best:
                     best, where = cost, cuts
         gains[worth] = best, where
-    best, where = min(gains.values())
-    gain = min(costs[0, 8, worth] for worth in gains) - best
-    found = segment(blocks)
-    assert found.cuts == [int(blocks.ends[k - 1]) + 1 for k in where]
-    assert found.gain == pytest.approx(gain, rel=1e-9, abs=1e-9)
+    wanted = [
+        ([int(blocks.ends[k - 1]) + 1 for k in where], pytest.approx(costs[0, 8, worth] - best))
+        for worth, (best, where) in gains.items()
+    ]
+    assert drift_tests._best(blocks) == wanted
+    assert segment(blocks) in wanted
+    assert segment(blocks).cuts
 
 
 def test_budgets_are_sums_of_largest_differences():
