@@ -264,3 +264,11 @@ def test_a_class_of_ones_own_is_made_like_those_with_an_id():
     assert wd.agents.facts(Mine, wd.envs.make("riverswim", horizon=5)) == {}
     with pytest.raises(InputError, match="mine.window: no such parameter"):
         wd.agents.make(Mine, space, horizon=5, window=3)
+
+
+@pytest.mark.parametrize("id", wd.agents.names())
+def test_a_missing_horizon_is_named_with_what_to_do(id):
+    space = wd.StateActions([2, 2])
+    for make in (lambda: wd.agents.make(id, space), lambda: wd.agents.get(id)(space)):
+        with pytest.raises(wd.InputError, match=r"horizon: .*Fix: pass horizon=T; .*wd\.Doubling"):
+            make()

@@ -57,7 +57,16 @@ if TYPE_CHECKING:
     from windage.kernels.rollout import Block
     from windage.kernels.simulator import Dynamics
 
-__all__ = ["LARGEST", "Agent", "KernelAgent", "ProgressAgent", "Scale", "Steps", "quietly"]
+__all__ = [
+    "LARGEST",
+    "Agent",
+    "KernelAgent",
+    "ProgressAgent",
+    "Scale",
+    "Steps",
+    "missing_horizon",
+    "quietly",
+]
 
 A = TypeVar("A")
 
@@ -118,6 +127,15 @@ def quietly(kind: Callable[..., A], space: StateActions, options: dict[str, Any]
         return kind(space, **options)
 
     return copy_context().run(make)
+
+
+def missing_horizon(agent: str) -> InputError:
+    """Return what to raise if an agent is to be made without a horizon."""
+    return InputError(
+        f"{agent} needs to know how many steps it will decide",
+        field="horizon",
+        fix="pass horizon=T; wd.Doubling(lambda T: ...) makes agents where no T is known",
+    )
 
 
 class Steps(NamedTuple):
@@ -247,6 +265,8 @@ class Agent(ABC):
                 field="structure",
                 fix="give it to MultiScale, CertaintyEquivalent, SWPSRL or PSRL",
             )
+        if positional and "horizon" in parameters(cls) and "horizon" not in given and is_ours(cls):
+            raise missing_horizon(cls.__name__)
         self = super().__new__(cls)
         self._given = given | named(cls, positional) if len(positional) > 1 else given
         return self

@@ -26,7 +26,7 @@ import numpy as np
 
 from windage._stub import public_ids
 from windage.agents import configuration
-from windage.agents.base import Agent
+from windage.agents.base import Agent, missing_horizon
 from windage.agents.state import unpack
 from windage.confidence.tuning import Budgets, is_left_open
 from windage.errors import InputError, ParameterWarning, StateError, WindageError, warn
@@ -79,7 +79,7 @@ def make(
     id: str | type[Any],  # noqa: A002
     space: StateActions,
     *,
-    horizon: int,
+    horizon: int | None = None,
     budgets: Budgets | None = None,
     diameter: float | None = None,
     **options: Any,
@@ -95,6 +95,8 @@ def make(
     UCRL2(StateActions.uniform(states=2, actions=2), horizon=100, t=1)
     """
     kind = resolve(id)
+    if horizon is None:
+        raise missing_horizon(name_of(kind))
     for name in ("reward", "transition"):
         if budgets is not None and not hasattr(budgets, name):
             raise InputError(
