@@ -47,7 +47,8 @@ def changed(array: np.ndarray, rng: Rng) -> np.ndarray:
         made = array.copy()
         value = ODD[rng.integers(len(ODD))] if rng.random() < 0.8 else np.nan
         with np.errstate(all="ignore"):
-            made.flat[rng.integers(array.size)] = np.array(value, float).astype(array.dtype)
+            place = -1 if rng.random() < 0.3 else rng.integers(array.size)
+            made.flat[place] = np.array(value, float).astype(array.dtype)
         return made
     if kind == 4:
         return array[: int(rng.integers(array.shape[0] + 1))] if array.ndim else array[None]
