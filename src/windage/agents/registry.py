@@ -450,6 +450,7 @@ def is_own(kind: type[Any]) -> bool:
 
 
 _HOME = Path(__file__).parents[1]
+_MOST_SAID = 500  # characters of what somebody's own code raised
 
 
 def in_words(err: BaseException) -> str:
@@ -464,7 +465,8 @@ def in_words(err: BaseException) -> str:
 
 def _message(err: BaseException) -> str:
     try:
-        return " ".join(str(err).split())
+        said = " ".join(str(err).split())
+        return said if len(said) <= _MOST_SAID else f"{said[:_MOST_SAID]}..."
     except Exception:
         return "it does not say why"
 

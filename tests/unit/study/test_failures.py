@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 import windage as wd
+from windage.agents.registry import in_words
 from tests.unit.study.test_runner import stamps, study
 from tests.unit.study.test_store import contents
 from windage import atomic_io
@@ -302,3 +303,10 @@ def test_what_runs_warn_of_is_said_once_an_agent_and_kind(tmp_path, executor):
         ("other: no guarantee at t = 7, seed", "GuaranteeWarning"),
         ("other: odd parameter at t = 7, seed", "ParameterWarning"),
     ]
+
+
+def test_a_long_message_is_cut():
+    said = in_words(ValueError("first " + "x" * 1_000_000))
+    assert said.startswith("ValueError: first xxx")
+    assert len(said) < 600
+    assert said.endswith("...")
