@@ -14,10 +14,10 @@ from pathlib import Path
 import pytest
 
 import windage as wd
-from windage.agents.registry import in_words
 from tests.unit.study.test_runner import stamps, study
 from tests.unit.study.test_store import contents
 from windage import atomic_io
+from windage.agents.registry import in_words
 from windage.errors import InputError, StateError
 from windage.study.store import Store
 from windage.study.verify import verify
