@@ -1,12 +1,13 @@
 """The family compared: share of the oracle's reward of every agent, on paired seeds.
 
-    python -m benchmarks.family
+    python -m benchmarks.family [shares] [longer] [speeds]
 
-writes the table and the picture of docs/studies/family.md. Seeds 0 to 29 are those of the table;
-what was chosen by looking, the constant before the slack of `swucrl2-cw-practical`, was chosen on
-the seeds 1000 to 1009, at these horizons and at longer ones. The share is sum r_t(s_t, a_t) over
-sum rho*_t: the noise of the rewards themselves is left out, so 30 paths say more. Intervals are
-Student's, at 95 %.
+writes the tables and the picture of docs/studies/family.md; parts that are not named stay as they
+are. Speeds are measured one after the other, with nothing else running. Seeds 0 to 29 are those of
+the table; what was chosen by looking, the constant before the slack of `swucrl2-cw-practical`, was
+chosen on the seeds 1000 to 1009, at these horizons and at longer ones. The share is sum
+r_t(s_t, a_t) over sum rho*_t: the noise of rewards is left out, so 30 paths say more.
+Intervals are Student's, at 95 %.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import json
 import sys
 import time
 import warnings
+from collections.abc import Iterable
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -61,7 +63,7 @@ def model_of(environment: str) -> wd.DriftingMDP:
     return wd.envs.make(f"{name}-v0", **parameters)
 
 
-def shares(task: tuple[str, str]) -> tuple[str, str, list[float], float]:
+def shares(task: tuple[str, str], seeds: Iterable[int] = SEEDS) -> tuple[list[float], float]:
     """Return the shares of one agent in one environment, seed by seed, and steps a second."""
     environment, agent = task
     warnings.simplefilter("ignore", wd.GuaranteeWarning)
@@ -76,7 +78,7 @@ def shares(task: tuple[str, str]) -> tuple[str, str, list[float], float]:
         options["restarts"] = min(model.horizon, round(best_window))
     told = wd.agents.facts(name, model, **options)
     found, seconds = [], []
-    for seed in SEEDS:
+    for seed in seeds:
         made = wd.agents.make(
             name, model.space, horizon=model.horizon, seed=seed, **(told | options)
         )
@@ -84,7 +86,7 @@ def shares(task: tuple[str, str]) -> tuple[str, str, list[float], float]:
         run = wd.run(model, made, seed=seed, record="totals")
         seconds.append(time.process_time() - start)
         found.append(run.total_mean_reward / best)
-    return environment, agent, found, model.horizon / float(np.median(seconds))
+    return found, model.horizon / float(np.median(seconds))
 
 
 def long_share(task: tuple[str, int, str]) -> list[float]:
@@ -137,7 +139,7 @@ def table(found: dict[str, dict[str, list[float]]], speeds: dict[str, float]) ->
         for environment in ENVIRONMENTS:
             values = 100 * np.array(found[environment][agent])
             cells.append(f"{values.mean():.1f} ± {halfwidth(values):.1f}")
-        speed = speeds[agent] / speeds["swucrl2-cw"]
+        speed = speeds.get(agent, np.nan) / speeds["swucrl2-cw"]
         lines.append(f"| `{agent}` | {told} | {' | '.join(cells)} | {speed:.1g} |")
     return "\n".join(lines)
 
@@ -192,26 +194,29 @@ def write(parts: dict[str, str], page: Path = PAGE) -> None:
 
 
 def main() -> None:
-    tasks = [(environment, agent) for agent in AGENTS for environment in ENVIRONMENTS]
-    found: dict[str, dict[str, list[float]]] = {name: {} for name in ENVIRONMENTS}
-    speeds: dict[str, float] = {}
+    names = sys.argv[1:] or ["shares", "longer", "speeds"]
+    if not set(names) <= {"shares", "longer", "speeds"}:
+        raise SystemExit("pass some of: shares, longer, speeds")
+    kept = HERE / "family.json"
+    record: dict[str, Any] = json.loads(kept.read_text())
+    if "speeds" in names:  # first, and alone
+        record["speeds"] = {agent: shares(("river", agent), range(5))[1] for agent in AGENTS}
     with ProcessPoolExecutor(2) as pool:
-        for done, (environment, agent, values, speed) in enumerate(pool.map(shares, tasks), 1):
-            found[environment][agent] = values
-            if environment == "river":
-                speeds[agent] = speed
-            print(
-                f"{done}/{len(tasks)} {agent} on {environment}: {100 * np.mean(values):.1f}",
-                file=sys.stderr,
-                flush=True,
-            )
-        record: dict[str, Any] = {"shares": found, "speeds": speeds}
-        parts = {"shares": table(found, speeds), "paired": paired(found)}
-        parts["longer"] = longer(pool, record)
-    (HERE / "family.json").write_text(json.dumps(record) + "\n")
-    draw(found)
+        if "shares" in names:
+            tasks = [(environment, agent) for agent in AGENTS for environment in ENVIRONMENTS]
+            record["shares"] = {name: {} for name in ENVIRONMENTS}
+            for task, (values, _) in zip(tasks, pool.map(shares, tasks), strict=True):
+                environment, agent = task
+                record["shares"][environment][agent] = values
+                shown = f"{agent} on {environment}: {100 * np.mean(values):.1f}"
+                print(shown, file=sys.stderr, flush=True)
+        parts = {"longer": longer(pool, record)} if "longer" in names else {}
+    kept.write_text(json.dumps(record) + "\n")
+    parts["shares"] = table(record["shares"], record["speeds"])
+    parts["paired"] = paired(record["shares"])
+    draw(record["shares"])
     write(parts)
-    print(f"written to {PAGE}, {PICTURE.name} and {HERE / 'family.json'}")
+    print(f"written to {PAGE}, {PICTURE.name} and {kept}")
 
 
 if __name__ == "__main__":
