@@ -12,17 +12,13 @@ from pathlib import Path
 import windage as wd
 
 ROOM, HOLDING, LOST, TRUCK = 5, 1.0, 4.0, 1.0
+MOST = 5  # nobody has ever wanted more in a day
 DEMAND = Path(__file__).with_name("demand.csv")
 
 space = wd.StateActions(
     [ROOM - stock + 1 for stock in range(ROOM + 1)],
     [f"{stock} on the shelf" for stock in range(ROOM + 1)],
     [[f"order {n}" for n in range(ROOM - stock + 1)] for stock in range(ROOM + 1)],
-)
-# Radii a twentieth as wide learn within months instead of decades; the theorem then does not
-# speak, and windage says so.
-agent = wd.SWUCRL2CW(
-    space, horizon=10_000, window=120, widening=0.05, radii=wd.Radii.laplace().scaled(0.05)
 )
 
 
@@ -32,15 +28,26 @@ def one_day(stock: int, order: int, demand: int) -> tuple[float, int]:
     return HOLDING * max(left, 0) + LOST * max(-left, 0) + TRUCK * (order > 0), max(left, 0)
 
 
+# The costs and the balance of the shelf are known; what is learned is one law, that of demand.
+known = wd.Structure(
+    space,
+    [wd.Exogenous("demand", range(MOST + 1))],
+    next_state=lambda stock, order, demand: one_day(stock, order, demand)[1],
+    reward=lambda stock, order, demand: -one_day(stock, order, demand)[0],
+)
+agent = wd.MultiScale(space, horizon=10_000, structure=known)
+
+
 def main(path: str) -> None:
     """Go through the days; those that were lived through already are only repeated."""
     stock = 0
-    worst = max(HOLDING * ROOM, LOST * ROOM) + TRUCK
-    with wd.live.open(path, agent, reward_range=(0, worst), direction="cost") as live:
+    least, most = known.reward_range
+    with wd.live.open(path, agent, reward_range=(-most, -least), direction="cost") as live:
         for day in csv.DictReader(DEMAND.read_text().splitlines()):
             d = live.decide(stock, key=day["date"])
-            cost, stock = one_day(stock, d.action, int(day["demand"]))
-            live.observe(d.id, cost, stock)
+            demand = int(day["demand"])
+            cost, stock = one_day(stock, d.action, demand)
+            live.observe(d.id, cost, stock, seen={"demand": demand})
         print(f"{live.agent.t - 1} days, {stock} on the shelf")
 
 
