@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import itertools
 import os
@@ -50,7 +51,8 @@ def write_whole(
     Raises
     ------
     InputError
-        The file cannot be written; nothing has changed.
+        The file cannot be written; what was there is there, or all of the new file if only the
+        last sync failed.
 
     Examples
     --------
@@ -87,7 +89,8 @@ def write_whole(
     except OSError as err:
         raise unwritable(path, err) from None
     finally:
-        temporary.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # a disk that fails may not delete either
+            temporary.unlink(missing_ok=True)
 
 
 def make_folder(path: Path) -> None:

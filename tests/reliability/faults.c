@@ -1,14 +1,17 @@
 /* Calls that touch the disk under one folder are counted; the n-th fails once, or ends the process
- * before it or half-way. Loaded with LD_PRELOAD; set up from Python by ctypes. */
+ * before it or half-way, or it and all later ones fail, and no file is made or deleted. Loaded with LD_PRELOAD; set up from Python by ctypes. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
-enum { FAIL, STOP, HALF };
+enum { FAIL, STOP, HALF, DEAD };
 static char folder[4096];
 static long at = -1, calls = 0;
 static int how = FAIL;
@@ -28,7 +31,9 @@ static int concerns(int fd) {
     path[n] = 0;
     return strncmp(path, folder, strlen(folder)) == 0;
 }
-static int is_due(int mine) { return mine && ++calls == at; }
+static int is_inside(const char *path) { return at >= 0 && strncmp(path, folder, strlen(folder)) == 0; }
+static int is_dead(void) { return how == DEAD && at > 0 && calls >= at; }
+static int is_due(int mine) { return mine && (++calls == at || is_dead()); }
 static int failed(void) {
     if (how == STOP || how == HALF) kill(getpid(), SIGKILL);
     errno = EIO;
@@ -53,6 +58,14 @@ int fdatasync(int fd) { return is_due(concerns(fd)) ? failed() : REAL(fdatasync)
 int ftruncate(int fd, off_t n) { return is_due(concerns(fd)) ? failed() : REAL(ftruncate)(fd, n); }
 int ftruncate64(int fd, off64_t n) { return is_due(concerns(fd)) ? failed() : REAL(ftruncate64)(fd, n); }
 int rename(const char *a, const char *b) {
-    int mine = at >= 0 && strncmp(b, folder, strlen(folder)) == 0;
-    return is_due(mine) ? failed() : REAL(rename)(a, b);
+    return is_due(is_inside(b)) ? failed() : REAL(rename)(a, b);
+}
+int unlink(const char *a) { return is_inside(a) && is_dead() ? failed() : REAL(unlink)(a); }
+int mkdir(const char *a, mode_t m) { return is_inside(a) && is_dead() ? failed() : REAL(mkdir)(a, m); }
+int open64(const char *a, int flags, ...) {
+    va_list rest;
+    va_start(rest, flags);
+    mode_t mode = flags & O_CREAT ? va_arg(rest, mode_t) : 0;
+    va_end(rest);
+    return flags & O_CREAT && is_inside(a) && is_dead() ? failed() : REAL(open64)(a, flags, mode);
 }

@@ -3,8 +3,9 @@
     LD_PRELOAD=faults.so python -m tests.reliability.faults FOLDER EVERY
 
 A journal is worked on in a child whose n-th write, sync, truncation or rename fails once, is not
-made, or is made half, and the child with it. Then the journal must hold all that was acknowledged,
-and go on as a twin does. EVERY takes each so many-th call. The count of cases is printed as JSON.
+made, or is made half, and the child with it; or from it on all fail. Then the journal must hold all
+that was acknowledged, and go on as a twin does. EVERY takes each so many-th call. The count of
+cases is printed as JSON.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from tests.live_loops import swucrl, twin_loop
 from tests.reliability.killing import step
 from windage.live.journal import Journal
 
-HOWS = ("fail", "stop", "half")
+HOWS = ("fail", "stop", "half", "dead")  # as in faults.c
 STEPS = 8
 
 

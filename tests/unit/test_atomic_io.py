@@ -94,6 +94,19 @@ def test_a_write_that_fails_halfway_changes_nothing(tmp_path, error):
     assert os.listdir(tmp_path) == ["a"]
 
 
+def test_a_disk_that_can_neither_write_nor_delete_ends_in_one_error(tmp_path, monkeypatch):
+    (tmp_path / "a").write_bytes(b"old")
+
+    def refuse(*_, **__):
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+
+    for module, name in ((os, "fsync"), (Path, "unlink")):
+        monkeypatch.setattr(module, name, refuse)
+    with pytest.raises(InputError, match="Read-only file system"):
+        write_whole(tmp_path / "a", put())
+    assert (tmp_path / "a").read_bytes() == b"old"
+
+
 def test_until_the_last_byte_a_reader_finds_the_old_file(tmp_path):
     path, seen = tmp_path / "a", []
     path.write_bytes(b"old")
