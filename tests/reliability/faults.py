@@ -11,6 +11,7 @@ cases is printed as JSON.
 from __future__ import annotations
 
 import ctypes
+import itertools
 import json
 import os
 import shutil
@@ -71,19 +72,19 @@ def live_on(path: Path, tell: int) -> None:
 
 
 def journals(folder: Path, every: int) -> int:
-    """Try every call of a journal; return how many cases there were."""
-    base = folder / "base"
-    base.mkdir()
-    with wd.live.open(base / "a.journal", swucrl()) as live:
+    """Try every call of a new journal and of an old one; return how many cases there were."""
+    (folder / "new").mkdir()
+    (folder / "old").mkdir()
+    with wd.live.open(folder / "old/a.journal", swucrl()) as live:
         for _ in range(STEPS):
             step(live, None)
     wanted, _ = twin_loop(swucrl(), STEPS + 30)
     cases = 0
-    for how in range(len(HOWS)):
+    for base, how in itertools.product(("new", "old"), range(len(HOWS))):
         n, most = 0, 1
         while n < most:
             place = folder / "case"
-            shutil.copytree(base, place)
+            shutil.copytree(folder / base, place)
             path = place / "a.journal"
             told = disturbed(lambda mouth: live_on(path, mouth), place, n, how)  # noqa: B023
             most = calls_in(told) + 1 if n == 0 else most
@@ -92,13 +93,14 @@ def journals(folder: Path, every: int) -> int:
                 for _ in range(4):
                     step(live, None)
                 events = live.journal.n
-            assert wd.live.verify(path).problems == [], (how, n)
+            case = base, how, n
+            assert wd.live.verify(path).problems == [], case
             with Journal(path) as journal:
                 kinds = {(e.kind.encode(), b"%d" % e.step) for e in journal.events("n > 0")}
             lost = [one for one in acknowledged if one[0] != b"calls" and tuple(one) not in kinds]
-            assert not lost, (how, n, lost)
+            assert not lost, (case, lost)
             rows = wd.live.to_frame(path).select("state", "played", "reward", "next_state").rows()
-            assert rows == wanted[: len(rows)], (how, n)
+            assert rows == wanted[: len(rows)], case
             assert events == 1 + 2 * len(rows)
             shutil.rmtree(place)
             cases += n > 0

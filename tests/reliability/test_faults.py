@@ -53,12 +53,12 @@ def with_shim(shim, *arguments, **more):
 
 
 def test_a_journal_survives_each_fault_of_the_disk(tmp_path, shim):
-    """A tenth of the calls here, all of them in `make reliability`."""
-    done = with_shim(shim, "faults", tmp_path, "1" if RELIABILITY else "10")
+    """One in thirty calls here, all of them in `make reliability`."""
+    done = with_shim(shim, "faults", tmp_path, "1" if RELIABILITY else "30")
     assert done.returncode == 0, done.stderr
     cases = json.loads(done.stdout)["cases"]
     print(f"\n{cases} faults of the disk survived")
-    assert cases >= (150 if RELIABILITY else 15)
+    assert cases >= (600 if RELIABILITY else 20)
 
 
 def run_study(home, name, folder):

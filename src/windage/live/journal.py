@@ -240,12 +240,14 @@ class Writer(Journal):
         self._pid = os.getpid()
         _require_folder(self.path)
         self._lockfile = LockFile(self.path)
+        is_refused = True
         try:
             self.n, self.chain = _admit(self.path, self._lockfile)
+            is_refused = False  # from here on a head says that there may be a file without tables
             self._open()
         except BaseException:
             super().close()
-            self._lockfile.close(is_refused=True)
+            self._lockfile.close(is_refused=is_refused)
             raise
 
     def _open(self) -> None:
@@ -263,6 +265,8 @@ class Writer(Journal):
                 make_tables(self._con, self.path)
         except (sqlite3.Error, UnicodeDecodeError) as err:
             raise self._unwritable(err) from None
+        except OSError as err:
+            raise unwritable(self.path, err.strerror) from None
         admitted = self.n, self.chain
         self._find_end()
         files = self.path, beside(self.path, "-wal"), head_path(self.path)

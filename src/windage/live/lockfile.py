@@ -66,7 +66,8 @@ def read_head(journal: Path) -> Head | None:
 
 def _decoded(data: bytes) -> Head | None:
     data = data[:_SIZE]
-    text, _, checksum = data[:-1].rstrip(b" ").rpartition(b" ")
+    line = data[:-1].rstrip(b"\0")  # a first one, of which not all blanks were written
+    text, _, checksum = line.rstrip(b" ").rpartition(b" ")
     if len(data) != _SIZE or hashlib.sha256(text).hexdigest().encode()[:16] != checksum:
         return None
     with contextlib.suppress(msgspec.DecodeError, RecursionError):
@@ -169,7 +170,8 @@ class LockFile:
     def close(self, *, is_refused: bool = False) -> None:
         """Release the lock; if the journal was refused, leave the head as it was found."""
         if is_refused and self.is_new:
-            self._path.unlink(missing_ok=True)
+            with contextlib.suppress(OSError):  # an empty head says nothing
+                self._path.unlink(missing_ok=True)
         self._set_owner(*(self._found if is_refused else (_SIZE, b"")))
         _held.discard(self)
         os.close(self._file)

@@ -37,6 +37,7 @@ from windage.live.schema import (
     PAGE,
     ROOT,
     Event,
+    UnwritableError,
     other_format,
 )
 
@@ -125,17 +126,22 @@ def recover(path: str | Path, target: str | Path) -> Recovery:
 
 
 def _write(goal: Path, events: list[Event]) -> None:
-    journal = Writer(goal)
+    journal = None
     try:
+        journal = Writer(goal)
         with journal.writing():
             for event in events:
                 journal.insert(event)
         journal.require_chain(1)
-    except BaseException:
-        with suppress(sqlite3.Error):
-            journal.close()
+    except BaseException as err:
+        if journal is None and not isinstance(err, UnwritableError):
+            raise  # somebody else has made it meanwhile
+        with suppress(sqlite3.Error, OSError):
+            if journal is not None:
+                journal.close()
         for file in (goal, head_path(goal)):
-            file.unlink(missing_ok=True)
+            with suppress(OSError):  # a disk that fails may not delete either
+                file.unlink(missing_ok=True)
         raise
     journal.close()
 

@@ -129,7 +129,15 @@ CREATE TABLE rejected (
 
 
 def make_tables(con: sqlite3.Connection, path: Path) -> None:
-    """Create the tables of a new journal, all of them or none, and sync the folder."""
+    """Sync the folder of a new journal, and create the tables, all of them or none.
+
+    In this order: if the sync fails, the next one to open the journal still finds it new.
+    """
+    folder = os.open(path.resolve().parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)  # the name of a new file is as durable as its content
+    finally:
+        os.close(folder)
     for statement in [
         "BEGIN IMMEDIATE",
         f"PRAGMA application_id = {APPLICATION_ID}",
@@ -138,11 +146,6 @@ def make_tables(con: sqlite3.Connection, path: Path) -> None:
         "COMMIT",
     ]:
         con.execute(statement)
-    folder = os.open(path.resolve().parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)  # the name of a new file is as durable as its content
-    finally:
-        os.close(folder)
 
 
 _PASSING = (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 from pathlib import Path
@@ -12,7 +13,7 @@ import windage as wd
 from tests.live_loops import loop, swucrl
 from windage.live import journal
 from windage.live.journal import Journal
-from windage.live.lockfile import head_path, writer_of
+from windage.live.lockfile import head_path, read_head, writer_of
 from windage.live.maintenance import verify
 
 
@@ -47,6 +48,60 @@ def test_a_link_to_nothing_yet_makes_the_journal_where_it_leads(path, elsewhere)
     assert path.is_file()
     assert head_path(path).is_file()
     assert verify(path).is_sound
+
+
+@pytest.fixture
+def failing(monkeypatch):
+    """Makes calls fail as on a broken disk; returns what puts them back."""
+
+    def refuse(*_, **__):
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    def fail(*calls):
+        for place, name in calls:
+            monkeypatch.setattr(place, name, refuse)
+        return monkeypatch.undo
+
+    return fail
+
+
+@pytest.mark.parametrize("more", [(), ((Path, "unlink"),)])
+def test_a_journal_that_could_not_be_begun_is_begun_later(path, failing, more):
+    mend = failing((os, "fsync"), *more)
+    with pytest.raises(wd.JournalError, match=r"cannot be written \(Input/output error\)"):
+        wd.live.open(path, swucrl())
+    mend()
+    with wd.live.open(path, swucrl()) as live:
+        loop(live, 3)
+    assert verify(path).is_sound
+
+
+def test_a_recovery_that_fails_leaves_no_file(path, failing):
+    with wd.live.open(path, swucrl()) as live:
+        loop(live, 3)
+    goal = path.with_name("saved.journal")
+    mend = failing((os, "fsync"))
+    with pytest.raises(wd.JournalError, match="cannot be written"):
+        wd.live.recover(path, goal)
+    mend()
+    assert wd.live.recover(path, goal).events == 7
+
+
+def test_a_recovery_that_can_delete_nothing_says_what_went_wrong_first(path, failing):
+    with wd.live.open(path, swucrl()) as live:
+        loop(live, 3)
+    failing((os, "fsync"), (Path, "unlink"))
+    with pytest.raises(wd.JournalError, match="cannot be written"):
+        wd.live.recover(path, path.with_name("saved.journal"))
+
+
+def test_a_first_head_of_which_half_was_written_is_read(path):
+    with wd.live.open(path, swucrl()) as live:
+        loop(live, 3)
+    before, file = read_head(path), head_path(path)
+    file.write_bytes(file.read_bytes()[:256].ljust(512, b"\0"))
+    assert before is not None
+    assert read_head(path) == before
 
 
 def test_a_ring_of_links_is_refused(path, elsewhere):
