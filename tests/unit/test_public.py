@@ -63,3 +63,32 @@ assert before == (random.getstate(), np.random.get_state()[1].tolist())
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        ("import windage.online as old, windage.live as new; assert old is new", "windage.live"),
+        ("from windage.masters import Exp3P", "windage.adversarial"),
+        ("import windage.streams; windage.streams.stream(0, 'mine')", "windage.rng"),
+        ("import windage as wd; wd.masters.Exp3P", "windage.adversarial"),
+        ("import windage as wd; wd.streams.stream", "windage.rng"),
+        ("import windage as wd; wd.schedules.Walk", "RandomWalk"),
+        ("import windage as wd; wd.agents.told('sw-psrl')", "requires"),
+    ],
+)
+def test_old_names_work_and_say_the_new_ones(code, said):
+    command = [sys.executable, "-W", "default", "-c", code]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "DeprecationWarning" in done.stderr
+    assert said in done.stderr
+
+
+def test_a_class_of_before_still_says_what_it_is_told():
+    with pytest.warns(DeprecationWarning, match=r"Old\.told is now requires"):
+
+        class Old(wd.agents.Agent):
+            told = ("the model",)
+
+    assert Old.requires == ("the model",)

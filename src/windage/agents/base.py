@@ -10,6 +10,7 @@ from __future__ import annotations
 import inspect
 import math
 import time
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -255,6 +256,12 @@ class Agent(ABC):
         super().__init_subclass__(**options)
         if ":" in getattr(cls, "id", ":") and "id" not in vars(cls) and not is_ours(cls):
             cls.id = f"{cls.__module__}:{cls.__qualname__}"
+        for old, new in (("told", "requires"), ("found", "auto_tuned")):
+            if old in vars(cls) and new not in vars(cls):
+                warnings.warn(
+                    f"{cls.__qualname__}.{old} is now {new}", DeprecationWarning, stacklevel=2
+                )
+                setattr(cls, new, vars(cls)[old])
         declare(cls)
 
     def __new__(cls, *positional: Any, **given: Any) -> Self:

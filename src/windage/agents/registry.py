@@ -284,8 +284,9 @@ def resolve(id: str | type[Any]) -> type[Any]:  # noqa: A002
     return get(name) if name in _AGENTS else load(installed()[name])
 
 
-def parameters(kind: type[Any]) -> dict[str, inspect.Parameter]:
+def parameters(kind: type[Any] | str) -> dict[str, inspect.Parameter]:
     """Return the keyword arguments an agent can be made with, besides space and horizon."""
+    kind = resolve(kind)
     if is_own(kind):
         known = parameters_of(kind)
         return {

@@ -124,7 +124,7 @@ def names() -> list[str]:
     """Return the bare ids of all environments.
 
     >>> names()[:2]
-    ['bandit', 'bidding']
+    ['assortment', 'bandit']
     """
     return sorted({environment.name for environment in REGISTERED.values()})
 

@@ -24,7 +24,7 @@ FAMILY = {
     "sw-psrl": {"window": 15},
     "restarted-psrl": {"restarts": [20, 45]},
     "diff-q": {},
-    "swucrl2-cw-practical": {},
+    "swucrl2-cw-practical": dict.fromkeys(("window", "widening", "slack"), "oblivious"),
 }
 NO_NUMBERS = [math.nan, math.inf, -1, "x", None, True, [0.5]]
 

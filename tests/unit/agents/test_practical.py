@@ -95,7 +95,8 @@ def test_words_and_numbers():
         space, horizon=3000, reward_budget=B.reward, transition_budget=B.transition
     )
     assert by_name.configuration() == told.configuration()
-    blind = wd.agents.make(make, space, horizon=3000)
+    with pytest.warns(wd.ParameterWarning, match="there are no budgets"):
+        blind = wd.agents.make(make, space, horizon=3000)
     less = wd.agents.make(make, space, slack="oblivious", **made)
     assert less.slack == blind.slack < told.slack
     assert less.window == told.window != blind.window

@@ -17,6 +17,7 @@ import numpy as np
 import windage as wd
 from windage import kernels
 from windage.kernels.jit import Kernel
+from windage.simulate import Simulator
 
 T = 60
 FORMS: dict[str, tuple[Any, Any]] = {
@@ -68,17 +69,43 @@ def play(name: str, model: wd.DriftingMDP, form: int) -> None:
         state = (state + t) % 2
 
 
+def play_by_law(name: str, model: wd.DriftingMDP, form: int) -> None:
+    """The same with a structure: the outcomes that were seen come as ints or NumPy's."""
+    whole = int if form == 0 else np.int64
+    taken = set(wd.agents.parameters(name))
+    given = {key: forms[form] for key, forms in FORMS.items() if key in taken or key == "horizon"}
+    given |= {"structure": model.structure, "reward_range": None}
+    for by_hand in (False, True):
+        agent = wd.agents.make(name, model.space, **wd.agents.facts(name, model, **given) | given)
+        if not by_hand:
+            wd.run(model, agent, seed=1, steps=T // 2)
+            continue
+        world = Simulator(model, 1)
+        for _ in range(T // 2):
+            s = world.state
+            a = agent.act(whole(s))
+            reward, after = world.step(a)
+            seen = {k: whole(v) for k, v in world.seen.items() if not isinstance(v, tuple)}
+            agent.observe(whole(s), whole(a), reward, whole(after), seen=world.seen | seen)
+
+
 def main() -> None:
-    model = wd.envs.make("two-state-cosine", horizon=T)
+    models = {
+        play: wd.envs.make("two-state-cosine", horizon=T),
+        play_by_law: wd.envs.make("inventory", horizon=T, capacity=3),
+    }
     known, again = kernels_of_windage(), {}
     for name in wd.agents.names():
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            play(name, model, 0)
-            before = compiled_forms(known)
-            play(name, model, 1)
-        if more := compiled_forms(known) - before:
-            again[name] = sorted(more)
+        for lead, model in models.items():
+            if lead is play_by_law and "structure" not in wd.agents.parameters(name):
+                continue
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                lead(name, model, 0)
+                before = compiled_forms(known)
+                lead(name, model, 1)
+            if more := compiled_forms(known) - before:
+                again[f"{name}: {lead.__name__}"] = sorted(more)
     print(json.dumps({"kernels": len(known), "compiled": len(compiled_forms(known)),
                       "again": again}))  # fmt: skip
 
