@@ -46,6 +46,7 @@ Other figures have commands of their own:
 - `python -m benchmarks.parameter_free`: [what not knowing the budgets
   costs](studies/parameter-free.md)
 - `python -m benchmarks.protocol`: [multi-scale windows, measured](studies/multi-scale.md)
+- `python -m benchmarks.structure`: [what structure is worth](studies/structure.md)
 - `windage paper all -o docs/paper/results`: [the paper, checked](paper/results/index.md)
 """
 

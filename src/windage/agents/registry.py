@@ -286,7 +286,8 @@ def resolve(id: str | type[Any]) -> type[Any]:  # noqa: A002
 
 def parameters(kind: type[Any] | str) -> dict[str, inspect.Parameter]:
     """Return the keyword arguments an agent can be made with, besides space and horizon."""
-    kind = resolve(kind)
+    if isinstance(kind, str):
+        kind = resolve(kind)
     if is_own(kind):
         known = parameters_of(kind)
         return {
