@@ -77,7 +77,7 @@ def by_alias(model: wd.DriftingMDP, run: wd.Run) -> Sampler:
     """Look a cell up in the alias tables of the library, with its own noise; lists throughout."""
     world, pairs = world_of(model, run.seed, 1, run.last), model.space.n_pairs
     assert world.last >= run.last  # one table for all times
-    keys, drawn = (world.base_key, world.state_key, world.reward_key), np.empty((3, run.steps))
+    keys, drawn = (world.base_key, world.state_key, world.noise.key), np.empty((3, run.steps))
     for one, out in zip(keys, drawn, strict=True):
         _uniforms(one, 1, out)
     bases, places, coins = drawn.tolist()
