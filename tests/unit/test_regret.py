@@ -96,12 +96,12 @@ def test_the_error_holds_the_truth(tol):
 
 
 def test_a_rough_curve_is_rough_and_says_so():
-    model = wd.envs.make("riverswim", horizon=400)
+    model = wd.envs.make("riverswim", horizon=800)
     run = random_run(model)
     rough, fine = (wd.dynamic_regret(run, model, tol) for tol in (0.03, 1e-9))
-    assert 0.1 < rough.error < 12.0
+    assert 1.0 < rough.error < 12.0
     assert 1e-4 < abs(rough.total - fine.total) <= rough.error + fine.error
-    assert fine.error <= 400 * 1e-9 + 1e-12
+    assert fine.error <= 800 * 1e-9 + 1e-12
 
 
 def test_peril_has_gain_one_and_the_oracle_loses_a_step_a_half_cycle():
